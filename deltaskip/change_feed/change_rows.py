@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,35 +13,38 @@ import pyarrow.compute as pc
 
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
-from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
-from deltaskip.log import Snapshot, same_table
-from deltaskip.reading.arrow_rows import record_batch, row_type
-from deltaskip.reading.completed_columns import void_columns, with_void_fields
+from deltaskip.features.change_data_feed import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
+from deltaskip.log import same_table
+from deltaskip.reading.arrow_rows import RowReader, arrow_schema_of, reads_of
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
-from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
+from deltaskip.settings import options
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.nodes import top_level_columns
-from deltaskip.sparkexpr.types import STRING, DataType, MappingMode, StructField, StructType
-from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.sparkexpr.types import arrow_type
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, numpy_values, one_chunk
 
-# Threads read small files ahead, at most this number of bytes.
+# Threads read files ahead, at most this number of bytes.
 _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
+_FILE_COLUMNS = dict(zip(FEED_NAMES, ("change_type", "version", "timestamp"), strict=True))
 
 
-def arrow_rows(
-    scan: Scan, groups: Iterable[FileGroup], names: Sequence[str], updates: bool = True
-) -> pa.RecordBatchReader:
-    """Return a reader of the changes in these files that match the predicate of a scan.
+@door
+def change_batches(
+    scan: Scan, groups: Iterable[FileGroup], names: Sequence[str], updates: bool = True, views: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes in these files that match the predicate of a scan, which names the table in errors.
 
     Args:
         scan: The scan.
         groups: The files; they may be found while the rows of others are read.
         names: The columns of the table and of the feed to return.
         updates: See `WantedChanges`.
+        views: Whether strings and binary may be views.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file or evaluate the predicate.
@@ -48,29 +52,54 @@ def arrow_rows(
         DataFileMissing: A file does not exist.
         StorageError: A file cannot be read.
     """
-    schema, reads = change_reads(scan, groups, names, updates)
-    return pa.RecordBatchReader.from_batches(schema, _read_ahead(scan, reads))
-
-
-@door
-def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
-    """The batches; the scan names the table in errors."""
     with same_table(scan.snapshot):
+        reads = change_reads(scan, groups, names, updates, views=views)
         yield from read_ahead(reads, _AHEAD_BYTES, remote=scan.snapshot.storage.remote)
 
 
 def change_reads(
-    scan: Scan, groups: Iterable[FileGroup], names: Sequence[str], updates: bool = True
-) -> tuple[pa.Schema, Reads]:
-    """Return the schema of the changes in these files, and a reader of each file, which can be pickled.
+    scan: Scan,
+    groups: Iterable[FileGroup],
+    names: Sequence[str],
+    updates: bool = True,
+    *,
+    together: bool = True,
+    views: bool = False,
+) -> Reads:
+    """Return sizes in bytes, and functions that read the changes in so much data, which can be pickled.
 
-    Raises as `arrow_rows`.
+    together: Whether one function may read several small files. For the rest, and errors, see `change_batches`.
     """
-    scan = scan.at_one_time()
-    fields = {field.name: field for field in scan.snapshot.schema.fields}
-    needed = {*names, *top_level_columns(scan.predicate)}
-    schema = pa.schema([pa.field(name, row_type(fields[name], scan)) for name in names])
-    return schema, _reads(scan, groups, needed, schema, matching_of(scan), updates)
+    scan = _of_columns(scan.at_one_time(), names)
+    every = _of_columns(Scan(scan.snapshot, ReadOptions(time_zone=scan.time_zone, hidden=True)), names)
+    return _reads(scan, every, groups, updates, together, views)
+
+
+def _reads(scan: Scan, every: Scan, groups: Iterable[FileGroup], updates: bool, together: bool, views: bool) -> Reads:
+    """See change_reads. every: The scan without its predicate, for groups of chosen rows."""
+    for group in groups:
+        files = with_feed_columns(group.files, feed_columns_of(group))
+        files = files.append_column("deletion_vector", [group.deleted])
+        files = files if group.positions is None else group.positions.beside(files)
+        reader = _reader(every if group.is_chosen else scan, group, len(files), updates, views)
+        yield from reads_of(reader, files, options.read_piece_bytes, together)
+
+
+def _reader(scan: Scan, group: FileGroup, files: int, updates: bool, views: bool) -> RowReader:
+    constants = feed_columns_of(group)
+    stored = StoredRows if updates or CHANGE_TYPE in constants else _WithoutUpdates
+    return RowReader.of(scan, files, views=views, stored_rows=stored, constants=constants)
+
+
+def _of_columns(scan: Scan, names: Sequence[str]) -> Scan:
+    found = copy(scan)
+    found.columns = tuple(names)
+    return found
+
+
+def change_schema(scan: Scan, names: Sequence[str]) -> pa.Schema:
+    """Return the schema of the columns of the table and of the feed with these names."""
+    return arrow_schema_of(_of_columns(scan, names))
 
 
 def matching_of(scan: Scan) -> MatchingRows:
@@ -82,104 +111,54 @@ def matching_of(scan: Scan) -> MatchingRows:
 def matching_rows(scan: Scan, group: FileGroup) -> Iterator[npt.NDArray[np.bool_]]:
     """Yield for each file of a group whether each of its rows at the positions matches the predicate of a scan.
 
-    Raises as `arrow_rows`.
+    Raises as `change_batches`.
     """
-    scan = scan.at_one_time()
-    matching, pruning = matching_of(scan), _pruning(scan)
-    rows = StoredRows(*_stored(scan), set(top_level_columns(scan.predicate)), pruning=pruning)
-    files = group.files.append_column("deletion_vector", [group.deleted])
     assert group.positions is not None
-    for number in range(len(files)):
-        file, positions = files.slice(number, 1), group.positions[number]
-        found, places = np.zeros(len(positions), np.bool_), numpy_values(positions)
-        for batch in chosen_rows(rows, file, positions):
-            mask = matching.mask(StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)}))
-            found[np.searchsorted(places, batch.positions)] = mask
-        yield found
+    scan = scan.at_one_time()
+    matching, pruning = matching_of(scan), RowGroupPruning.of(scan, constants=FEED_NAMES)
+    snapshot, names = scan.snapshot, top_level_columns(scan.predicate)
+    stored = snapshot, snapshot.schema, snapshot.mapping_mode, names
+    rows = StoredRows(*stored, cure=_CURE, pruning=pruning, constants=FEED_NAMES)
+    files = with_feed_columns(group.files, FEED_NAMES).append_column("deletion_vector", [group.deleted])
+    files = group.positions.beside(files)
+    places = [numpy_values(each) for each in group.positions]
+    found = [np.zeros(len(each), np.bool_) for each in places]
+    for number, batch in rows.live_of_many(files):
+        found[number][np.searchsorted(places[number], batch.positions)] = matching.mask(batch)
+    yield from found
 
 
-def _pruning(scan: Scan) -> RowGroupPruning | None:
-    """The pruning of row groups by a predicate; None if it needs columns of the feed, which files do not have."""
-    names = top_level_columns(scan.predicate)
-    return None if scan.where is None or not names.isdisjoint(FEED_NAMES) else RowGroupPruning.of(scan)
+class _WithoutUpdates(StoredRows):
+    """Reads change data files, with images of updates as deletes and inserts."""
+
+    def _batch(self, *args: Any) -> StoredBatch:
+        found = super()._batch(*args)
+        kinds = found.columns.get(CHANGE_TYPE)
+        if kinds is None:
+            return found
+        told = without_updates(without_dictionary(kinds))
+        return StoredBatch(found.rows, {**found.columns, CHANGE_TYPE: told})
 
 
-def _stored(scan: Scan) -> tuple[Snapshot, StructType, MappingMode]:
-    """The table, and its columns without those of the feed."""
-    snapshot = scan.snapshot
-    schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
-    return snapshot, schema, snapshot.mapping_mode
+def feed_columns_of(group: FileGroup) -> Sequence[str]:
+    """The columns of the feed that all rows of a file share; change data files contain the types of their changes."""
+    written = group.files["change_type"].null_count
+    return [name for name in FEED_NAMES if name != CHANGE_TYPE] if written else FEED_NAMES
 
 
-def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[StoredBatch]:
-    """Yield the rows of a file at the positions, ascending; all live rows if they are None."""
-    if positions is None:
-        yield from (batch for _, batch in rows.live(file))
-    elif len(positions):
-        chosen = numpy_values(positions)
-        with rows.open(file) as opened:
-            yield from rows.at(file, rows.row_groups_of(opened).with_rows(chosen), chosen, opened)
+def with_feed_columns(files: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return files with columns of the feed added to their partition values."""
+    partitions = one_chunk(files["partition_values"])
+    columns = {f.name: one_chunk(pc.struct_field(partitions, [f.name])) for f in partitions.type}
+    columns.update({name: feed_column(files, name) for name in names})
+    values = pa.StructArray.from_arrays(list(columns.values()), list(columns)) if columns else partitions
+    return files.set_column(files.column_names.index("partition_values"), "partition_values", values)
 
 
-def _reads(
-    scan: Scan,
-    groups: Iterable[FileGroup],
-    wanted: set[str],
-    result: pa.Schema,
-    matching: MatchingRows,
-    updates: bool,
-) -> Reads:
-    table, pruning = _stored(scan), _pruning(scan)
-    shown = [field for field in table[1].fields if field.name in result.names]
-    chars, voids = char_columns(shown), void_columns(shown)
-    for group in groups:
-        files = group.files.append_column("deletion_vector", [group.deleted])
-        for number in range(len(files)):
-            file = files.slice(number, 1)
-            written = file["change_type"][0].as_py() is None
-            extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
-            rows = StoredRows(*table, wanted, extra, pruning=None if group.is_chosen else pruning)
-            positions = None if group.positions is None else group.positions[number]
-            given = None if group.is_chosen else matching, rows, file, positions, result
-            read = partial(_of_file, *given, chars=chars, voids=voids, updates=updates)
-            yield file["size"][0].as_py() or 0, read
-
-
-def _of_file(
-    matching: MatchingRows | None,
-    rows: StoredRows,
-    file: pa.Table,
-    positions: pa.Int64Array | None,
-    schema: pa.Schema,
-    *,
-    chars: Mapping[str, DataType],
-    voids: Mapping[str, DataType],
-    updates: bool,
-) -> Iterator[pa.RecordBatch]:
-    for batch in chosen_rows(rows, file, positions):
-        batch = StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch, updates)})
-        if matching is not None:
-            batch = batch.filter(matching.mask(batch))
-        if len(batch):
-            columns = {name: batch.columns[name] for name in schema.names}
-            columns |= {name: char_padded(columns[name], declared) for name, declared in chars.items()}
-            columns |= {name: with_void_fields(columns[name], data_type) for name, data_type in voids.items()}
-            # In pyarrow 26, a cast between equal types fails for lists with void inside.
-            pairs = zip(columns.values(), schema.types, strict=True)
-            arrays = [array if array.type == wanted else array.cast(wanted) for array, wanted in pairs]
-            yield record_batch(arrays, schema, len(batch))
-
-
-def _feed_columns(file: pa.Table, batch: StoredBatch, updates: bool = True) -> dict[str, pa.Array]:
-    """The columns of the feed; a change data file contains the change types of its rows."""
-    nothing = arrow_array(np.zeros(len(batch), np.int64))
-    version, time = (one_chunk(file[name]).take(nothing) for name in ("version", "timestamp"))
-    kind = batch.columns.get(CHANGE_TYPE)
-    if kind is None:
-        kind = one_chunk(file["change_type"]).take(nothing)
-    if not updates:
-        kind = without_updates(kind)
-    return {CHANGE_TYPE: kind, COMMIT_VERSION: version, COMMIT_TIMESTAMP: time.cast(pa.timestamp("us", "UTC"))}
+def feed_column(files: pa.Table, name: str) -> pa.Array:
+    """Return a column of the feed that all rows of a file share, for each file."""
+    field = next(field for field in FEED_FIELDS if field.name == name)
+    return one_chunk(files[_FILE_COLUMNS[name]]).cast(arrow_type(field.type))
 
 
 def without_updates(kinds: pa.StringArray) -> pa.StringArray:

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip import arguments
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
-from deltaskip.as_frames import AsFrames
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined
 from deltaskip.change_feed.states import (
     EVERY_CHANGE,
@@ -38,6 +36,7 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.loading import list_log, of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
+from deltaskip.reading.scan_frames import ScanFrames
 from deltaskip.records import dataclass
 from deltaskip.shown import html_table
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
@@ -53,9 +52,6 @@ from deltaskip.sparkexpr.types import StructType, schema_to_json
 from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
-    import duckdb
-    import polars
-
     from deltaskip.change_feed.compared_files import ComparedFiles
     from deltaskip.change_feed.row_changes import Rows
     from deltaskip.reading.read_ahead import Reads
@@ -78,10 +74,12 @@ class ChangeFeedEngine(Protocol):
 
 @door
 @of_one_table
-class ChangeScan(AsFrames, Reopened):
+class ChangeScan(ScanFrames, Reopened):
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
 
-    Made by `DeltaTable.changes`.
+    Made by `DeltaTable.changes`. Rows have the columns of `to_spark`. Versions whose rows are compared are compared one
+    after the other; of each, the ids of the rows in its files are in memory. With net changes, the changes of all
+    versions are.
 
     Args:
         versions: The range.
@@ -286,40 +284,12 @@ class ChangeScan(AsFrames, Reopened):
         asked = engine(f"Reading the changes of {self.snapshot.table_root} through Spark", ChangeFeedEngine)
         return asked.changes_to_dataframe(spark, self)
 
-    def to_arrow(self) -> pa.Table:
-        """Return the changes that match the predicate as an Arrow table, read in this process without Spark.
-
-        It has the columns of `to_spark`.
-
-        Raises:
-            DataFileMissing: A file with changes does not exist, because it was vacuumed.
-            UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
-            PredicateError: The predicate fails for a row.
-            StorageError: A file cannot be read.
-        """
-        return self.to_batches().read_all()
-
-    def to_batches(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
-
-        Versions whose rows are compared are compared one after the other; of each, the ids of the rows in its files are
-        in memory. With `net`, the changes of all versions are.
-
-        Raises as `to_arrow` does, while it is read.
-        """
-        return pa.RecordBatchReader.from_batches(self._arrow_schema(), self._batches())
-
-    def _arrow_schema(self) -> pa.Schema:
-        from deltaskip.reading.arrow_rows import arrow_schema_of
-
-        return arrow_schema_of(cast(Any, self))
-
     def _batches(self, finished: object = None, views: bool = False) -> Iterator[pa.RecordBatch]:
-        """The rows in batches. finished, views: See `TableScan`; there are neither metrics nor views."""
-        from deltaskip.change_feed.change_rows import arrow_rows
+        """The rows in batches. finished, views: See `TableScan`; there are no metrics."""
+        from deltaskip.change_feed.change_rows import change_batches
 
-        left = self.limit
-        for batch in arrow_rows(self._scan, self._groups(), list(self.paths_by_name), self._wanted.updates):
+        left, names = self.limit, list(self.paths_by_name)
+        for batch in change_batches(self._scan, self._groups(), names, self._wanted.updates, views):
             yield batch if left is None else batch.slice(0, left)
             left = None if left is None else max(0, left - len(batch))
             if left == 0:
@@ -328,61 +298,12 @@ class ChangeScan(AsFrames, Reopened):
     def _finished(self, metrics: object) -> None:
         """Take the metrics of a read, of which there are none."""
 
-    @overload
-    def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
-
-    @overload
-    def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
-
-    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """Return the changes as a Polars DataFrame, or as a LazyFrame, which reads the columns and files of its query.
-
-        A filter is pushed down, unless rows are compared and the scan has a predicate; see `TableScan.to_polars`.
-
-        Args:
-            lazy: Whether to return a LazyFrame.
-
-        Raises:
-            UnsupportedFeature: Polars is not installed.
-        """
-        from deltaskip.reading.data_frames import lazy_frame
-
-        return lazy_frame(cast(Any, self)) if arguments.flag("lazy", lazy) else super().to_polars()
-
-    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the changes as a relation of DuckDB, and make a view of them if a name is given.
-
-        A query over it reads the columns and files that it needs, as with `TableScan.to_duckdb`.
-
-        Args:
-            connection: The connection. The default is DuckDB's default connection.
-            name: Name of a temporary view to create in the connection; a view of this name is replaced.
-
-        Raises:
-            UnsupportedFeature: DuckDB is not installed.
-            InvalidArgument: `name` is empty, or a table of the connection has that name.
-            InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
-        """
-        from deltaskip.reading.scan_dataset import duckdb_relation
-
-        return duckdb_relation(cast(Any, self), connection, arguments.text_or_none("name", name))
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.
-
-        Args:
-            requested_schema: The schema that the consumer prefers, as a capsule.
-        """
-        return self.to_batches().__arrow_c_stream__(requested_schema)
-
-    def reads(self) -> tuple[pa.Schema, Reads]:
-        """Return the schema of the changes, and a reader of each of their files.
-
-        Raises UnsupportedFeature for a predicate that only Spark can evaluate.
-        """
+    def reads(self) -> Reads:
+        """Return a reader of each file with changes. Raises UnsupportedFeature as `to_arrow` does."""
         from deltaskip.change_feed.change_rows import change_reads
 
-        return change_reads(self._scan, self.rows(), list(self.paths_by_name), self._wanted.updates)
+        names = list(self.paths_by_name)
+        return change_reads(self._scan, self.rows(), names, self._wanted.updates, together=False)
 
     def read_directly(self) -> tuple[FileGroup, FileGroup, FileGroup]:
         """Change data files, whole files, and some rows of files, all without a comparison of rows."""
@@ -500,13 +421,14 @@ class ChangeScan(AsFrames, Reopened):
 
     def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
         """The values of rows in all columns of the table, in the order of the rows."""
-        from deltaskip.change_feed.change_rows import arrow_rows
+        from deltaskip.change_feed.change_rows import change_batches, change_schema
         from deltaskip.change_feed.row_changes import order_of
 
         order = order_of(rows)
         every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
         names = [name for name in self.snapshot.schema.names if name not in FEED_NAMES]
-        found = arrow_rows(every, [self._group(files, rows)], names).read_all()
+        batches = change_batches(every, [self._group(files, rows)], names)
+        found = pa.Table.from_batches(batches, change_schema(every, names))
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array, np.ndarray[Any, Any]]:

@@ -10,7 +10,9 @@ an insert.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +20,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.change_feed import row_changes
-from deltaskip.change_feed.change_rows import chosen_rows
-from deltaskip.change_feed.row_changes import DELETE, INSERT, Ints, Rows
+from deltaskip.change_feed.row_changes import DELETE, INSERT, FileRows, Rows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.features.row_tracking import stable_commit_versions, stable_row_ids
 from deltaskip.log import Snapshot
+from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import LONG, StructField, StructType
 from deltaskip.sparkexpr.values import row_hashes
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, exact_sum, numpy_values, one_chunk
 
 _CURE = "Read the changes of versions with the change data feed instead."
+# Versions are compared together up to this number of rows, and so many files are opened together.
+_ROWS_TOGETHER = 1 << 18
+_FILES_TOGETHER = 32
+_AHEAD_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +74,59 @@ class ComparedFiles:
         """
         versions = numpy_values(one_chunk(self.files["version"]))
         inserts = numpy_values(pc.equal(one_chunk(self.files["change_type"]), arrow_scalar("insert", pa.string())))
-        for version in np.unique(versions).tolist():
-            by_values = version in self.by_values
-            reader = _ValueReader(snapshot) if by_values else _IdReader(snapshot)
-            chosen = (versions == version) & (self.may | (not by_values))
-            added = self._side(reader, np.flatnonzero(chosen & inserts), INSERT)
-            removed = self._side(reader, np.flatnonzero(chosen & ~inserts), DELETE)
+        by_ids, by_hashes = _IdReader(snapshot), _ValueReader(snapshot)
+        for some in self._together(versions):
+            by_values = some[0] in self.by_values
+            reader = by_hashes if by_values else by_ids
+            chosen = np.isin(versions, some) & (self.may | (not by_values))
+            added, removed = (self._rows(reader, np.flatnonzero(chosen & side)) for side in (inserts, ~inserts))
             if by_values:
-                yield row_changes.without_equal(added, removed, values)
+                new = row_changes.every_row(added, INSERT, some[0])
+                yield row_changes.without_equal(new, row_changes.every_row(removed, DELETE, some[0]), values)
+            elif len(some) == 1:
+                yield row_changes.of_ids(some[0], added, removed)
             else:
-                yield row_changes.of_ids(version, added, removed)
+                sides_of = [_by_version(each, versions) for each in (added, removed)]
+                yield Rows.joined([row_changes.of_ids(each, *(side[each] for side in sides_of)) for each in some])
 
-    def _side(self, reader: _IdReader | _ValueReader, numbers: npt.NDArray[np.intp], kind: int) -> Rows:
-        """The rows of files."""
-        table = self.files.append_column("deletion_vector", [self.deleted])
-        parts = []
-        for number in numbers.tolist():
-            place = int(self.places[number])
-            chosen = None if place < 0 else self.positions[place]
-            for ids, versions, positions in reader.rows(table.slice(number, 1), chosen):
-                rows = len(positions)
-                parts.append(Rows(ids, versions, np.full(rows, kind), np.full(rows, number), positions))
-        return Rows.joined(parts)
+    def _together(self, versions: npt.NDArray[np.int64]) -> Iterator[list[int]]:
+        """Yield versions in their order: those with few rows together, and those that are compared by values alone."""
+        counts = pc.fill_null(one_chunk(self.files["num_rows"]), arrow_scalar(_ROWS_TOGETHER, pa.int64()))
+        every, at = np.unique(versions, return_inverse=True)
+        rows = np.bincount(at, numpy_values(counts), len(every)).tolist()
+        some, total = list[int](), 0
+        for version, count in zip(every.tolist(), rows, strict=True):
+            alone = version in self.by_values or (some and some[-1] in self.by_values)
+            if some and (alone or total + count > _ROWS_TOGETHER):
+                yield some
+                some, total = [], 0
+            some.append(version)
+            total += count
+        if some:
+            yield some
+
+    def _rows(self, reader: _IdReader | _ValueReader, numbers: npt.NDArray[np.intp]) -> Iterator[FileRows]:
+        """The rows of files: of whole ones, then of those of which some rows come or go."""
+        files = self.files.append_column("deletion_vector", [self.deleted])
+        numbers = numbers[np.argsort(self.places[numbers] >= 0, kind="stable")]
+        partly = self.places[numbers] >= 0
+        starts = np.flatnonzero(np.diff(partly, prepend=~partly[:1]) | (np.arange(len(numbers)) % _FILES_TOGETHER == 0))
+
+        def reads() -> Iterator[tuple[int, Callable[[], Iterator[FileRows]]]]:
+            for own in np.split(numbers, starts[1:]) if len(numbers) else ():
+                table = files.take(arrow_array(own, pa.int64())).combine_chunks()
+                if self.places[own[0]] >= 0:
+                    table = self.positions.take(self.places[own].tolist()).beside(table)
+                yield exact_sum(table["size"]), partial(reader.rows, table, own.tolist())
+
+        return read_ahead(reads(), _AHEAD_BYTES, remote=reader.stored.storage.remote)
+
+
+def _by_version(rows: Iterable[FileRows], versions: npt.NDArray[np.int64]) -> Mapping[int, Sequence[FileRows]]:
+    found: defaultdict[int, list[FileRows]] = defaultdict(list)
+    for each in rows:
+        found[int(versions[each.file])].append(each)
+    return found
 
 
 class _IdReader:
@@ -102,38 +139,35 @@ class _IdReader:
             for each in (TableProperties.row_id_column, TableProperties.row_commit_version_column)
         ]
         extra = [StructField(name, LONG) for name in self._names]
-        self._stored = StoredRows(snapshot, StructType(()), snapshot.mapping_mode, (), extra, cure=_CURE)
+        self.stored = StoredRows(snapshot, StructType(()), snapshot.mapping_mode, (), extra, cure=_CURE)
 
-    def rows(self, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the ids, row commit versions and positions of rows of a file, as `chosen_rows` does."""
-        base, default = (
-            arrow_scalar(file[name][0].as_py(), pa.int64()) for name in ("base_row_id", "default_row_commit_version")
-        )
-        for batch in chosen_rows(self._stored, file, positions):
-            places = batch.positions.astype(np.int64)
+    def rows(self, files: pa.Table, numbers: Sequence[int]) -> Iterator[FileRows]:
+        """Yield rows of files with these indexes, with their ids and row commit versions."""
+        bases, defaults = (one_chunk(files[name]) for name in ("base_row_id", "default_row_commit_version"))
+        for at, batch in self.stored.live_of_many(files):
             ids, versions = (batch.columns[name] for name in self._names)
-            ids = stable_row_ids(ids, base, arrow_array(places, pa.int64()))
-            versions = stable_commit_versions(versions, default)
+            ids = stable_row_ids(ids, bases[at], arrow_array(batch.positions, pa.int64()))
+            versions = stable_commit_versions(versions, defaults[at])
             if ids.null_count or versions.null_count:
-                act = "adds" if file["change_type"][0].as_py() == "insert" else "removes"
+                act = "adds" if files["change_type"][at].as_py() == "insert" else "removes"
                 raise InvalidArgument(
-                    f"Rows of {file['path'][0].as_py()}, which version {file['version'][0].as_py()} of {self._root} "
-                    f"{act}, have no row ids, so its changes are not known: read the changes of later versions."
+                    f"Rows of {files['path'][at].as_py()}, which version {files['version'][at].as_py()} of "
+                    f"{self._root} {act}, have no row ids, so its changes are not known: read the changes of later "
+                    f"versions."
                 )
-            yield numpy_values(ids), numpy_values(versions), places
+            yield FileRows(numbers[at], batch.rows, numpy_values(ids), numpy_values(versions))
 
 
 class _ValueReader:
-    """Reads the hashes of whole rows, with the version of their file."""
+    """Reads the hashes of whole rows."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._names = [name for name in snapshot.schema.names if name not in FEED_NAMES]
         schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
-        self._stored = StoredRows(snapshot, schema, snapshot.mapping_mode, cure=_CURE)
+        self.stored = StoredRows(snapshot, schema, snapshot.mapping_mode, cure=_CURE)
 
-    def rows(self, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the hashes, versions and positions of rows of a file, as `chosen_rows` does."""
-        version = file["version"][0].as_py()
-        for batch in chosen_rows(self._stored, file, positions):
+    def rows(self, files: pa.Table, numbers: Sequence[int]) -> Iterator[FileRows]:
+        """Yield rows of files with these indexes, with the hashes of all their values."""
+        for at, batch in self.stored.live_of_many(files):
             hashes = row_hashes((batch.columns[name] for name in self._names), len(batch))
-            yield hashes, np.full(len(batch), version), batch.positions.astype(np.int64)
+            yield FileRows(numbers[at], batch.rows, hashes, hashes)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,11 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, o
 ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
 _TYPES: tuple[ChangeType, ...] = ("insert", "delete", "update_preimage", "update_postimage")
 INSERT, DELETE, PREIMAGE, POSTIMAGE = range(4)
+_MOVED = -1
 _PAIRS_AT_ONCE = 1 << 18
+# A table has at most so many places for each number.
+_SPAN = 8
+_MOST_SHORT = np.iinfo(np.int32).max
 
 Ints = npt.NDArray[np.int64]
 
@@ -59,13 +63,87 @@ Values: TypeAlias = Callable[[Rows], pa.Table]
 """Reads rows: their columns, in the same order."""
 
 
-def of_ids(version: int, added: Rows, removed: Rows) -> Rows:
-    """Return the changed rows among the rows of a version's files, which have row commit versions as versions."""
-    new, old = _matched(added.ids, removed.ids)
-    moved = added.versions[new] == removed.versions[old]
-    sides = (_paired(added, new, POSTIMAGE, moved), _paired(removed, old, PREIMAGE, moved))
-    changed = Rows.joined(sides)
-    return replace(changed, versions=np.full(len(changed.ids), version))
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """Rows of a file.
+
+    Attributes:
+        file: Index of the file.
+        positions: Positions of the rows in it; a range if they follow each other.
+        ids: Their row ids, or hashes of whole rows.
+        versions: Their row commit versions, or the version of the file.
+    """
+
+    file: int
+    positions: range | npt.NDArray[np.integer[Any]]
+    ids: Ints
+    versions: Ints
+
+    def changed(self, at: npt.NDArray[np.intp], types: npt.NDArray[np.integer[Any]], version: int) -> Rows:
+        """Return the rows at these indexes as changed by a version."""
+        if isinstance(self.positions, range):
+            positions = self.positions.start + at
+        else:
+            positions = self.positions[at].astype(np.int64)
+        versions, files = (np.full(len(at), number, np.int64) for number in (version, self.file))
+        return Rows(self.ids[at], versions, types.astype(np.int64), files, positions)
+
+
+def every_row(parts: Iterable[FileRows], kind: int, version: int) -> Rows:
+    """Return all rows as changed by a version."""
+    each = ((part, np.arange(len(part.ids))) for part in parts)
+    return Rows.joined([part.changed(at, np.full(len(at), kind), version) for part, at in each])
+
+
+def of_ids(version: int, added: Iterable[FileRows], removed: Iterable[FileRows]) -> Rows:
+    """Return the changed rows among those of a version's files; of the added ones one part at a time is in memory."""
+    old = list(removed)
+    nothing = np.zeros(0, np.int64)
+    ids, versions = (np.concatenate([nothing, *(getattr(part, name) for part in old)]) for name in ("ids", "versions"))
+    places = _Places(ids)
+    types, found = np.full(len(ids), DELETE, np.int8), list[Rows]()
+    for part in added:
+        at = places.of(part.ids)
+        there = np.flatnonzero(at >= 0)
+        at = at[there]
+        moved = versions[at] == part.versions[there]
+        types[at] = np.where(moved, _MOVED, PREIMAGE)
+        own = np.full(len(part.ids), INSERT, np.int8)
+        own[there] = np.where(moved, _MOVED, POSTIMAGE)
+        left = np.flatnonzero(own != _MOVED)
+        found.append(part.changed(left, own[left], version))
+    ends = np.cumsum([0, *(len(part.ids) for part in old)])
+    for part, own in zip(old, np.split(types, ends[1:-1]) if old else [], strict=True):
+        left = np.flatnonzero(own != _MOVED)
+        found.append(part.changed(left, own[left], version))
+    return Rows.joined(found)
+
+
+class _Places:
+    """Finds the places of numbers, of which there is one each."""
+
+    def __init__(self, ids: Ints) -> None:
+        self._low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
+        span = high - self._low + 1
+        self._order: npt.NDArray[np.intp] | None = None
+        if span > _SPAN * len(ids):
+            self._order = np.argsort(ids, kind="stable")
+            self._sorted = ids[self._order]
+        else:
+            # Ids are given in sequence, so that few are missing.
+            self._table = np.full(span, -1, np.int64 if len(ids) > _MOST_SHORT else np.int32)
+            self._table[ids - self._low] = np.arange(len(ids))
+
+    def of(self, ids: Ints) -> npt.NDArray[np.integer[Any]]:
+        """Return the place of each number; -1 for none."""
+        if self._order is not None:
+            at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
+            return np.where(self._sorted[at] == ids, self._order[at], -1)
+        at = ids - self._low
+        found = np.full(len(ids), -1, np.int64)
+        inside = np.flatnonzero((at >= 0) & (at < len(self._table)))
+        found[inside] = self._table[at[inside]]
+        return found
 
 
 def without_equal(added: Rows, removed: Rows, values: Values) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from typing import Literal
 
 from deltaskip.actions import Metadata, Protocol
@@ -129,7 +129,6 @@ def check_states(
     for state in states:
         check_readable(state.protocol, state.metadata.configuration, root, state.version, managed)
         _check_schema(state, snapshot, cure)
-    _check_restored(states, snapshot, cure)
     last_version = commits.files[-1].version if commits.files else states[-1].version
     ends = [*(state.version for state in states[1:]), last_version + 1]
     of_ids, of_values = set[int](), set[int]()
@@ -213,40 +212,6 @@ def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
         snapshot.metadata, snapshot.schema, snapshot.mapping_mode
     ):
         raise SchemaError(f"The partition columns changed {where}, so they cannot be read together: {cure}.")
-
-
-def _check_restored(states: Sequence[_VersionState], snapshot: Snapshot, cure: str) -> None:
-    """Raise SchemaError if a column of the last schema was dropped in between, so that its values are lost for a time.
-
-    Without column mapping, a dropped column cannot come back; by RESTORE and by an overwrite it can.
-    """
-    last = dict(_names(snapshot.schema, snapshot.mapping_mode))
-    seen = set[tuple[str, ...]]()
-    for state in states:
-        mode = mapping_mode(state.protocol, TableProperties(state.metadata.configuration, snapshot.root))
-        there = dict(_names(t.parse_schema(state.metadata.schema_string), mode)).keys()
-        lost = next((name for key, name in last.items() if key in seen and key not in there), None)
-        if lost is not None:
-            raise SchemaError(
-                f"Column {lost!r} was dropped in version {state.version} of {snapshot.root} and is there again in "
-                f"version {snapshot.version}, so one DataFrame cannot have the rows of both: {cure}."
-            )
-        seen |= there
-
-
-def _names(data_type: t.DataType, mode: t.MappingMode, path: str = "") -> Iterator[tuple[tuple[str, ...], str]]:
-    """The keys of all fields at any depth, with their names."""
-    match data_type:
-        case t.StructType(fields):
-            for field in fields:
-                key, name = _key(field, mode), f"{path}{field.name}"
-                yield (key,), name
-                yield from (((key, *inner), each) for inner, each in _names(field.type, mode, f"{name}."))
-        case t.ArrayType(element):
-            yield from ((("element", *inner), each) for inner, each in _names(element, mode, f"{path}element."))
-        case t.MapType(key_type, value):
-            for part, of in (("key", key_type), ("value", value)):
-                yield from (((part, *inner), each) for inner, each in _names(of, mode, f"{path}{part}."))
 
 
 def _partitioning(metadata: Metadata, schema: t.StructType, mode: t.MappingMode) -> list[str]:

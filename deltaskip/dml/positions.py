@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
+from deltaskip.reading.marked_rows import with_chosen_rows
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 
@@ -48,6 +49,10 @@ class RowPositions(Sequence[pa.Int64Array]):
         if isinstance(at, slice):
             return self.take(range(len(self))[at])
         return decode(self._bitmaps[at], self._counts[at])
+
+    def beside(self, files: pa.Table) -> pa.Table:
+        """Return the files, one for each of these positions, with the rows to read, see `with_chosen_rows`."""
+        return with_chosen_rows(files, self._bitmaps, self._counts)
 
     def take(self, files: Iterable[int]) -> RowPositions:
         """Return the positions in some of the files."""

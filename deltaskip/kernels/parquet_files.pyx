@@ -15,6 +15,7 @@ from posix.unistd cimport close, pread
 
 from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, check
 from deltaskip.kernels.byte_cursor cimport ACCESS, COUNT, FINE, HEADER, OTHER, SHORT, Cursor
+from deltaskip.kernels.parquet_compression cimport ZSTD
 from deltaskip.kernels.parquet_pages cimport RowTaker, checked
 from deltaskip.kernels.thrift_cursor cimport (
     BINARY,
@@ -41,6 +42,7 @@ cdef enum:
     TAIL_BYTES = 1 << 15    # read at first, which is more than most footers have
     MAGIC_BYTES = 4
     MOST_ROWS = 0x7FFFFFFF  # of a file
+    MOST_TOGETHER = 1 << 18 # bytes of column chunks that are read together
     # The fields 1 to 7 and 9 of the metadata of a column chunk.
     REQUIRED = 0x2FE
 
@@ -157,10 +159,9 @@ cdef class ParquetFiles:
             rows += self._file(i).rows
         taker = RowTaker(positions, rows, width, out_width, big_endian, optional, most_bytes, False, views)
         with nogil:
-            for i in range(self.count):
-                fault = self._take(self._file(i), leaf, taker)
-                if fault:
-                    break
+            i = 0
+            while i < self.count and fault == FINE:
+                fault = self._take_some(&i, leaf, taker)
         checked(fault)
         return taker.finish()
 
@@ -179,16 +180,59 @@ cdef class ParquetFiles:
                 close(self._file(i).handle - 1)
             self._file(i).handle = 0
 
-    cdef int _take(self, File* file, int64_t leaf, RowTaker taker) noexcept nogil:
+    cdef int _take_some(self, int64_t* number, int64_t leaf, RowTaker taker) noexcept nogil:
+        """Take the rows of the next files, as many as are small enough to be read together, from this number on."""
         cdef Chunk* chunk
         cdef Cursor data
+        cdef int64_t i, first = number[0], size = 0, row = taker.first_row, at = taker.done
+        cdef int fault = FINE
+        self.scratch.size = 0
+        while number[0] < self.count:
+            fault = self._check(self._file(number[0]), leaf, taker)
+            if fault:
+                return fault
+            chunk = self._chunk_of(number[0], leaf)
+            size += chunk.size
+            if number[0] > first and size > MOST_TOGETHER:
+                break
+            if taker.wants(&at, row, chunk.values) and self._read(self._file(number[0]), chunk.start, chunk.size) != FINE:
+                return ACCESS
+            row += chunk.values
+            number[0] += 1
+        taker.ahead.clear()
+        if number[0] > first + 1:
+            row, at = taker.first_row, taker.done
+            data.at = data.end = self.scratch.data
+            for i in range(first, number[0]):
+                chunk = self._chunk_of(i, leaf)
+                if taker.wants(&at, row, chunk.values):
+                    data.at, data.end = data.end, data.end + chunk.size
+                    if chunk.codec == ZSTD:
+                        taker.look_ahead(data, row)
+                row += chunk.values
+            taker.ahead.decompress()
+        data.at = data.end = self.scratch.data
+        for i in range(first, number[0]):
+            chunk = self._chunk_of(i, leaf)
+            if not taker.wanted(chunk.values):
+                taker.first_row += chunk.values
+                continue
+            data.at, data.end = data.end, data.end + chunk.size
+            fault = taker.take(data, chunk.values, <int>chunk.codec)
+            if fault:
+                return fault
+        return FINE
+
+    cdef Chunk* _chunk_of(self, int64_t number, int64_t leaf) noexcept nogil:
+        return <Chunk*>self.chunks.data + self._file(number).first_chunk + leaf
+
+    cdef int _check(self, File* file, int64_t leaf, RowTaker taker) noexcept nogil:
+        """Check that a file has a column chunk of the rows to take."""
+        cdef Chunk* chunk
         if file.fault:
             return file.fault
         if not 0 <= leaf < file.chunks:
             return OTHER
-        if not taker.wanted(file.rows):
-            taker.first_row += file.rows
-            return FINE
         chunk = <Chunk*>self.chunks.data + file.first_chunk + leaf
         if chunk.values != file.rows:
             return COUNT
@@ -197,23 +241,19 @@ cdef class ParquetFiles:
         # pyarrow raises an error for other numbers of levels than those of the column.
         if chunk.repetitions > 1 or (chunk.definitions and chunk.definitions != 1 + taker.optional):
             return COUNT
-        if self._read(file, chunk.start, chunk.size) != FINE:
-            return ACCESS
-        data.at = self.scratch.data
-        data.end = data.at + chunk.size
-        return taker.take(data, chunk.values, <int>chunk.codec)
+        return FINE
 
     cdef int _read(self, File* file, int64_t start, int64_t size) noexcept nogil:
-        """Read bytes of a file to `scratch`."""
+        """Add bytes of a file to `scratch`."""
         cdef int64_t done = 0
         cdef int64_t got
-        self.scratch.size = 0
         if file.handle == 0 or self.scratch.reserve(size + 1) != 0:
             return ACCESS
         while done < size:
-            got = pread(file.handle - 1, self.scratch.data + done, size - done, start + done)
+            got = pread(file.handle - 1, self.scratch.data + self.scratch.size, size - done, start + done)
             if got <= 0:
                 return ACCESS
+            self.scratch.size += got
             done += got
         return FINE
 
@@ -229,6 +269,7 @@ cdef class ParquetFiles:
             return ACCESS
         file.size = status.st_size
         tail = min(file.size, TAIL_BYTES)
+        self.scratch.size = 0
         if file.size < 12 or self._read(file, file.size - tail, tail) != FINE:
             return SHORT
         if memcmp(self.scratch.data + tail - MAGIC_BYTES, b"PAR1", MAGIC_BYTES) != 0:
@@ -238,6 +279,7 @@ cdef class ParquetFiles:
             return SHORT
         if <int64_t>footer_size + 8 > tail:
             tail = <int64_t>footer_size + 8
+            self.scratch.size = 0
             if self._read(file, file.size - tail, tail) != FINE:
                 return SHORT
         footer.end = self.scratch.data + tail - 8

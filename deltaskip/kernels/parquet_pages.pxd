@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, HeldBytes
 from deltaskip.kernels.byte_cursor cimport Cursor
+from deltaskip.kernels.parquet_compression cimport PagesAhead
 from deltaskip.kernels.parquet_headers cimport PageHeader
 from deltaskip.kernels.parquet_hybrid cimport Hybrid
 
@@ -70,6 +71,7 @@ cdef class RowTaker:
     cdef ByteBuffer starts
     cdef ByteBuffer dictionary_page
     cdef ByteBuffer page
+    cdef PagesAhead ahead
     cdef ByteBuffer values
     cdef ByteBuffer offsets
     cdef ByteBuffer validity
@@ -80,7 +82,9 @@ cdef class RowTaker:
     cdef int64_t nulls
 
     cdef bint wanted(self, int64_t values) noexcept nogil
+    cdef bint wants(self, int64_t* at, int64_t first_row, int64_t values) noexcept nogil
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil
+    cdef void look_ahead(self, Cursor chunk, int64_t first_row) noexcept nogil
     cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
     cdef bint _are_texts(self, int64_t entries, int64_t longest) noexcept nogil

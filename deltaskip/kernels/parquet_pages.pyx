@@ -19,7 +19,7 @@ from deltaskip.kernels.byte_cursor cimport (
     Cursor, cursor_over, pass_by, pass_bytes,
 )
 from deltaskip.sparkexpr.kernels.byte_order cimport byteswap64
-from deltaskip.kernels.parquet_compression cimport UNCOMPRESSED, decompressed, is_known
+from deltaskip.kernels.parquet_compression cimport UNCOMPRESSED, ZSTD, PagesAhead, decompressed, is_known
 from deltaskip.kernels.parquet_headers cimport (
     DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, PageHeader, read_page_header,
 )
@@ -179,6 +179,7 @@ cdef class RowTaker:
         self.width, self.out_width, self.big_endian, self.optional = width, out_width, big_endian, optional
         self.most_bytes = most_bytes
         self.starts, self.dictionary_page, self.page = _scratch(), _scratch(), _scratch()
+        self.ahead = PagesAhead.__new__(PagesAhead)
         self.converted = not views and width > 0 and (width != out_width or big_endian or self.int96)
         self.validity = zeros((self.count + 7) >> 3)
         self.valid = self.validity.data
@@ -304,6 +305,14 @@ cdef class RowTaker:
             return values > 0
         return self.done < self.count and self.positions[self.done] < self.first_row + values
 
+    cdef bint wants(self, int64_t* at, int64_t first_row, int64_t values) noexcept nogil:
+        """Whether one of the rows to take is among so many from `first_row` on; at: a place before it in positions."""
+        if self.every:
+            return values > 0
+        while at[0] < self.count and self.positions[at[0]] < first_row:
+            at[0] += 1
+        return at[0] < self.count and self.positions[at[0]] < first_row + values
+
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
         """Take the rows of the next column chunk, see `take_chunk`."""
         self.has_dictionary = False
@@ -312,15 +321,17 @@ cdef class RowTaker:
     cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
         """Take the rows of the next pages, which have so many values."""
         cdef PageHeader header
-        cdef Cursor page
+        cdef Cursor page, begin
         cdef int64_t seen = 0
         cdef int fault
+        cdef bint wanted
         # pyarrow refuses others also where no page is compressed.
         if not is_known(codec):
             return CODEC
         if not 0 <= values <= self.chunk_rows - self.first_row:
             return COUNT
         while chunk.at < chunk.end:
+            begin = chunk
             fault = read_page_header(&chunk, &header)
             if fault:
                 return fault
@@ -329,13 +340,18 @@ cdef class RowTaker:
             if fault:
                 return fault
             page.end = chunk.at
+            wanted = header.kind == DICTIONARY_PAGE or self.wanted(header.values)
+            if codec == ZSTD and wanted and not self.ahead.has(page):
+                self.ahead.clear()
+                self.look_ahead(begin, self.first_row)
+                self.ahead.decompress()
             if header.kind == DICTIONARY_PAGE:
                 # There is one, before all others.
                 if self.has_dictionary or seen > 0:
                     return HEADER
                 if header.encoding != PLAIN and header.encoding != PLAIN_DICTIONARY:
                     return ENCODING
-                fault = decompressed(page, header.plain_size, codec, self.dictionary_page, &self.dictionary)
+                fault = decompressed(page, header.plain_size, codec, self.ahead, self.dictionary_page, &self.dictionary)
                 if fault == FINE:
                     fault = self._set_dictionary(header.values)
                 if fault:
@@ -344,12 +360,35 @@ cdef class RowTaker:
                 if header.values > values - seen:
                     return COUNT
                 seen += header.values
-                if self.wanted(header.values):
+                if wanted:
                     fault = self._data_page(page, &header, codec)
                     if fault:
                         return fault
                 self.first_row += header.values
         return FINE if seen == values else COUNT
+
+    cdef void look_ahead(self, Cursor chunk, int64_t first_row) noexcept nogil:
+        """Add the next pages, of which the first has this row, to those that are decompressed together."""
+        cdef PageHeader header
+        cdef Cursor page
+        cdef int64_t size, at = self.done
+        while chunk.at < chunk.end and not self.ahead.is_full():
+            if read_page_header(&chunk, &header) != FINE:
+                return
+            page.at = chunk.at
+            if pass_by(&chunk, header.size) != FINE:
+                return
+            page.end, size = chunk.at, header.plain_size
+            if header.kind != DICTIONARY_PAGE:
+                first_row += header.values
+                if not self.wants(&at, first_row - header.values, header.values):
+                    continue
+                if header.kind == DATA_PAGE_V2:
+                    size -= header.repetition_bytes + header.level_bytes
+                    if not header.compressed or pass_by(&page, header.repetition_bytes + header.level_bytes) != FINE:
+                        return
+            if not self.ahead.add(page, size):
+                return
 
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil:
         """Take `self.dictionary`, encoded as PLAIN, as the dictionary."""
@@ -556,11 +595,11 @@ cdef class RowTaker:
             page.at += header.level_bytes
             levels.end = page.at
             fault = decompressed(page, header.plain_size - header.level_bytes - header.repetition_bytes,
-                                 codec if header.compressed else UNCOMPRESSED, self.page, &source.plain)
+                                 codec if header.compressed else UNCOMPRESSED, self.ahead, self.page, &source.plain)
             if fault:
                 return fault
         else:
-            fault = decompressed(page, header.plain_size, codec, self.page, &source.plain)
+            fault = decompressed(page, header.plain_size, codec, self.ahead, self.page, &source.plain)
             if fault:
                 return fault
             if self.nested and self.repetition_bits:

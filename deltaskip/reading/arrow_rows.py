@@ -119,6 +119,8 @@ class RowReader:
         counts: ReadCounts | None = None,
         extra: Sequence[StructField] = (),
         views: bool = False,
+        stored_rows: Callable[..., StoredRows] = StoredRows,
+        constants: Sequence[str] = (),
     ) -> Self:
         """Return the reader of a scan. Raises UnsupportedFeature for predicates that only Spark evaluates.
 
@@ -128,10 +130,12 @@ class RowReader:
             counts: Counts the row groups that are read and skipped.
             extra: Further columns of files for subclasses, by the names that files have.
             views: Whether strings and binary may be returned as views.
+            stored_rows: Makes the reader of files, with the arguments of StoredRows.
+            constants: See `StoredRows`.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
         schema = arrow_schema_of(scan)
-        pruning = None if scan.where is None else RowGroupPruning.of(scan)
+        pruning = None if scan.where is None else RowGroupPruning.of(scan, constants=constants)
         threads = files < pa.cpu_count()
         fields, paths = _fields(scan), _paths(scan)
         names = {each.name for each in fields}
@@ -154,14 +158,14 @@ class RowReader:
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, stored, snapshot.mapping_mode, columns
             # A predicate over strings is evaluated once for each value of a dictionary.
-            options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys, "extra": extra}
+            options: dict[str, Any] = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys}
             # Predicates, padding and parts of structs need strings in another layout.
             seen = names - keys - set(chars) - set(voids) if views and paths is None else set()
-            return StoredRows(*found, cure=_CURE, **options, views=seen)
+            return stored_rows(*found, extra, cure=_CURE, **options, views=seen, constants=constants)
 
         if scan.where is None:
             return cls(rows(names), None, schema, **shown)
-        known = set(snapshot.partition_columns)
+        known = {*snapshot.partition_columns, *constants}
 
         def matching(predicate: Node) -> MatchingRows:
             bound = predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
@@ -185,7 +189,7 @@ class RowReader:
             file: One row with the columns FILE_COLUMNS of `Scan.files()`.
             groups: The row groups to read; None for all.
         """
-        if self._in_stages(file["size"][0].as_py()):
+        if self._in_stages(min(_sizes(file))):
             with self.rows.open(file, None if groups is None else groups.footer) as opened:
                 yield from self._read_in_stages([(file, opened, groups)])
             return
@@ -213,7 +217,7 @@ class RowReader:
     def _read_one_by_one(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of small files, each of which is opened by pyarrow."""
         each = [files.slice(number, 1) for number in range(len(files))]
-        if not self._in_stages(min(files["size"].to_pylist())):
+        if not self._in_stages(min(_sizes(files))):
             for file in each:
                 yield from self.read(file)
             return
@@ -378,7 +382,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
         with same_table(scan.snapshot), reading as progress:
-            reads = _reads(reader, files, options.read_piece_bytes, together=left is None)
+            reads = reads_of(reader, files, options.read_piece_bytes, together=left is None)
             remote = reader.rows.storage.remote
             most = _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES
             for batch in read_ahead(reads, most, progress.advance, remote):
@@ -413,7 +417,7 @@ def batches_of(
     """
     reader = RowReader.of(scan, len(files), counts)
     remote = reader.rows.storage.remote
-    reads = _reads(reader, files, options.read_piece_bytes)
+    reads = reads_of(reader, files, options.read_piece_bytes)
     yield from read_ahead(reads, _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES, done, remote)
 
 
@@ -462,7 +466,7 @@ def row_reads(
     """
     most = options.read_piece_bytes if piece_bytes is None else piece_bytes
     files = scan.files(columns=READ_COLUMNS) if files is None else files
-    return _reads(reader or RowReader.of(scan, len(files)), files, most, together=False)
+    return reads_of(reader or RowReader.of(scan, len(files)), files, most, together=False)
 
 
 def _most_files() -> int:
@@ -472,9 +476,14 @@ def _most_files() -> int:
     return _SMALL_FILES if limit == RLIM_INFINITY else min(_SMALL_FILES, share)
 
 
-def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
+def _sizes(files: pa.Table) -> list[int]:
+    """Bytes of files; 0 where the log does not say it, as of some removed files."""
+    return [size or 0 for size in files["size"].to_pylist()]
+
+
+def reads_of(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
     """See row_reads. together: Whether one function may read several small files, not only what a limit needs next."""
-    sizes = files["size"].to_pylist()
+    sizes = _sizes(files)
     most_files, share = (_most_files() if together else 1), 0
     if not reader.rows.storage.remote:
         # Two reads per core, plus half a file, so that equal files are shared equally.

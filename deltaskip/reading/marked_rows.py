@@ -1,4 +1,4 @@
-"""Rows of files at known positions, such as deleted ones, in the form that an engine joins with the files."""
+"""Rows of files at known positions, such as deleted ones: beside the files, or in the form that an engine joins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from deltaskip.kernels.deletion_vector import decode
 from deltaskip.records import dataclass
 from deltaskip.settings import options
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 
 WORD_SHIFT = 6
 """Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`."""
@@ -19,6 +20,28 @@ WORD_SHIFT = 6
 # (and a hash probe for each row read). With words, the join also proves that every file was found.
 _MAX_WORD_BYTES = 32 << 20
 _PAIR_BYTES = 64
+_CHOSEN = "chosen_rows"
+
+
+def with_chosen_rows(files: pa.Table, bitmaps: Sequence[bytes], counts: Sequence[int]) -> pa.Table:
+    """Return files with the rows to read of each, as StoredRows reads them.
+
+    Args:
+        files: The files.
+        bitmaps: For each the positions of the rows as a Roaring bitmap, of `kernels.roaring_encode`.
+        counts: The numbers of these rows.
+    """
+    arrays = [arrow_array(bitmaps, pa.large_binary()), arrow_array(counts, pa.int64())]
+    return files.append_column(_CHOSEN, [pa.StructArray.from_arrays(arrays, ["bitmap", "count"])])
+
+
+def chosen_rows(files: pa.Table) -> list[pa.Int64Array] | None:
+    """Return the positions of the rows of `with_chosen_rows`, ascending; None if all rows are read."""
+    if _CHOSEN not in files.column_names:
+        return None
+    bitmaps, counts = one_chunk(files[_CHOSEN]).flatten()
+    pairs = zip(bitmaps, counts.to_pylist(), strict=True)
+    return [decode(bitmap.as_buffer(), count) for bitmap, count in pairs]
 
 
 @dataclass(frozen=True, slots=True)

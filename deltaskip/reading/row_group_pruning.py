@@ -111,10 +111,13 @@ class RowGroupPruning:
         return SoughtValues.of(self._root, MOST_SOUGHT)
 
     @classmethod
-    def of(cls, scan: LogScan, files_are_known: bool = True) -> RowGroupPruning | None:
+    def of(cls, scan: LogScan, files_are_known: bool = True, constants: Sequence[str] = ()) -> RowGroupPruning | None:
         """Return the pruning of a scan; None if footers cannot prove anything about its predicate.
 
-        files_are_known: Whether this process has found the files of the scan.
+        Args:
+            scan: The scan.
+            files_are_known: Whether this process has found the files of the scan.
+            constants: Columns beside the partition columns that are not in files, or not in all of them.
         """
         root = _by_footers(scan.compiled.program.root)
         program = Program(root)
@@ -122,7 +125,8 @@ class RowGroupPruning:
         if not wanted:
             return None
         snapshot = scan.snapshot
-        every = every_column(snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode)
+        others = (*snapshot.partition_columns, *constants)
+        every = every_column(snapshot.schema, others, snapshot.mapping_mode)
         columns = [column for column in every if column.physical in wanted]
         if not columns:
             return None

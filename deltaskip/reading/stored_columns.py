@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import PARQUET_ID, field_key, stored_key
+from deltaskip.schema.mapping import PARQUET_ID, field_id, field_key, stored_key
 from deltaskip.sparkexpr import types as t
 
 
@@ -63,8 +63,9 @@ class NamedColumns:
 
     def of(self, field: t.StructField) -> str | None:
         """Return the name of a table's column in the files; None if they lack it."""
-        # PROTOCOL, Column Mapping, Reader Requirements: in id mode, files without field ids have NULL.
-        if self._mode == "id":
+        # PROTOCOL, Column Mapping, Reader Requirements: in id mode, files without field ids have NULL. A column without
+        # an id is found by its name, as Spark does; the type of a change is such a column.
+        if self._mode == "id" and field_id(field) is not None:
             return self._by_id.get(field_key(field, self._mode).encode())
         name = t.physical_name(field, self._mode)
         if name in self._names:

@@ -20,6 +20,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
+from deltaskip.reading.marked_rows import chosen_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers, rows_at
@@ -39,6 +40,7 @@ from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.storage import Storage, open_storage, storage_for
+from deltaskip.version import engine_info
 
 SESSION_CURE = errors.OptionAdvice("spark", "rows", "Pass a session as spark, or write the rows as a DataFrame of one.")
 """The advice after the message that rows cannot be changed without Spark."""
@@ -126,6 +128,7 @@ class StoredRows:
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
         encoded: String columns that stay dictionary-encoded where they are so in a file.
         views: Other columns whose strings may be views, at any depth.
+        constants: Columns whose values are among the partition values of the files, beside the partition columns.
     """
 
     def __init__(
@@ -142,6 +145,7 @@ class StoredRows:
         threads: bool = True,
         encoded: Collection[str] = (),
         views: Collection[str] = (),
+        constants: Collection[str] = (),
     ) -> None:
         self._root, self.table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
@@ -154,7 +158,7 @@ class StoredRows:
         }
         self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
         self._layout: FileLayout | None = None
-        self._partitions = frozenset(snapshot.partition_columns)
+        self._partitions = frozenset((*snapshot.partition_columns, *constants))
         self._is_nested = any(
             isinstance(each, t.StructType | t.ArrayType | t.MapType) or each == t.VARIANT
             for each in self._types.values()
@@ -169,7 +173,17 @@ class StoredRows:
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_storage": None, "_layout": None, "_counts": None}
+        return {**self.__dict__, "_storage": None, "_layout": None, "_counts": None, "_planned_by": engine_info()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        planned_by, here = state.get("_planned_by", "deltaskip/0.3.0 or older"), engine_info()
+        # A process that has only the folder of the package does not know its release.
+        if planned_by != here and "/" in planned_by and "/" in here:
+            raise errors.UnsupportedFeature(
+                f"The read of {state['_root']} was planned by {planned_by}, and this process has {here}: install the "
+                f"same release in both, such as the driver and the executors of Spark."
+            )
+        self.__dict__.update(state)
 
     @property
     def storage(self) -> Storage:
@@ -185,12 +199,20 @@ class StoredRows:
 
         Args:
             files: Columns of `Scan.files()`: uri, partition_values and deletion_vector, and num_records if it is known.
+                With the column of `with_chosen_rows`, only these rows of the files are read.
             groups: The row groups to read, if there is one file; None for all.
             opened: The file, if there is one and it is open.
         """
         vectors = one_chunk(files["deletion_vector"])
+        chosen = chosen_rows(files)
         for number in range(len(files)):
             file, deleted = files.slice(number, 1), None
+            if chosen is not None:
+                positions = numpy_values(chosen[number])
+                with self.open(file) if opened is None else nullcontext(opened) as there:
+                    some = (groups or self.row_groups_of(there)).with_rows(positions)
+                    yield from ((number, batch) for batch in self.at(file, some, positions, there))
+                continue
             if vectors[number].is_valid:
                 if opened is None:
                     # The log may have another number of rows than the file.
@@ -251,7 +273,13 @@ class StoredRows:
             start += count
 
     def live_together(self, files: pa.Table, opened: SmallFiles) -> npt.NDArray[np.int64] | None:
-        """Return the positions of the rows that are not deleted; None for all. See `together`."""
+        """Return the positions of the rows that are not deleted, or are chosen; None for all. See `together`."""
+        chosen = chosen_rows(files)
+        if chosen is not None:
+            rows = np.diff(opened.starts).tolist()
+            places = [numpy_values(each) for each in chosen]
+            within = [each[: np.searchsorted(each, most)] for each, most in zip(places, rows, strict=True)]
+            return np.concatenate([each + start for each, start in zip(within, opened.starts[:-1], strict=True)])
         vectors = one_chunk(files["deletion_vector"])
         if vectors.null_count == len(vectors):
             return None
@@ -296,6 +324,23 @@ class StoredRows:
         rows = range(opened.starts[-1]) if positions is None else positions
         return self._batch(batch, layout, constants, rows, self._root, found)
 
+    def live_of_many(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
+        """Yield what `live` does; small files are opened together."""
+        first = 0
+        for part, opened in self.small_files(files):
+            batch = None if opened is None else self.together(part, opened, self.live_together(part, opened))
+            if opened is None or batch is None:
+                yield from ((first + number, each) for number, each in self.live(part))
+            else:
+                places = batch.positions
+                ends = np.searchsorted(places, opened.starts).tolist()
+                for number, start in enumerate(opened.starts[:-1].tolist()):
+                    begin, count = ends[number], ends[number + 1] - ends[number]
+                    columns = {name: each.slice(begin, count) for name, each in batch.columns.items()}
+                    if count:
+                        yield first + number, StoredBatch(places[begin : begin + count] - start, columns)
+            first += len(part)
+
     def count_row_groups(self, read: int) -> None:
         """Count row groups that are read."""
         if self._counts is not None:
@@ -313,8 +358,8 @@ class StoredRows:
         """A few rows of a row group."""
         parquet = opened.parquet
         with self._naming(opened.location):
-            chosen_rows = [group], layout.leaves, positions - start
-            found = decode_columns(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
+            own = [group], layout.leaves, positions - start
+            found = decode_columns(opened.source, parquet.metadata, opened.schema, *own, opened.own_footer)
             decoded = frozenset(found)
             left = [name for name in layout.names if name not in found]
             if left:

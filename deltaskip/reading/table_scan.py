@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from deltaskip import arguments
-from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, NotProvable
 from deltaskip.fork_safety import cached_property
 from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
+from deltaskip.reading.scan_frames import RowsAsArrow, ScanFrames
 from deltaskip.reading.selected_columns import SelectingScan, of_columns
 from deltaskip.settings import options
 from deltaskip.skipping.journal import note
@@ -25,8 +25,6 @@ from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import And, Node
 
 if TYPE_CHECKING:
-    import duckdb
-    import polars
     import pyarrow as pa
     import pyarrow.dataset
 
@@ -108,7 +106,7 @@ OF_FRAMES = {
 
 @door
 @of_one_table
-class TableScan(SelectingScan, Scan, AsFrames):
+class TableScan(ScanFrames, SelectingScan, Scan):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.
 
     Created by `DeltaTable.scan`. `to_spark` reads the rows through Spark; `to_arrow`, `to_batches`, `to_pandas` and
@@ -310,25 +308,6 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
         return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
 
-    def to_arrow(self) -> pa.Table:
-        """Return the rows that match the predicate as an Arrow table, with the selected columns and the limit."""
-        import pyarrow as pa
-
-        from deltaskip.reading.arrow_rows import arrow_schema_of
-
-        return pa.Table.from_batches(self._batches(), arrow_schema_of(self))
-
-    def to_batches(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows, which holds few of them in memory at a time.
-
-        Files are read ahead by threads. Iterating over the reader yields record batches.
-        """
-        import pyarrow as pa
-
-        from deltaskip.reading.arrow_rows import arrow_schema_of
-
-        return pa.RecordBatchReader.from_batches(arrow_schema_of(self), self._batches())
-
     def _batches(
         self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
     ) -> Iterator[pa.RecordBatch]:
@@ -339,49 +318,6 @@ class TableScan(SelectingScan, Scan, AsFrames):
         from deltaskip.reading.arrow_rows import arrow_batches
 
         return arrow_batches(self, finished or self._finished, views=views)
-
-    @overload
-    def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
-
-    @overload
-    def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
-
-    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """Return the rows as a Polars DataFrame, or as a LazyFrame, which reads when it is collected.
-
-        A LazyFrame reads the columns and rows that its query needs: comparisons of a column with constants, IN lists
-        and NULL tests skip files and row groups. Polars applies every filter itself, so that its rows are those of
-        `to_polars().lazy()`. It reads this version of the table, in bounded memory with `collect(engine="streaming")`,
-        `collect_batches` and sinks.
-
-        Args:
-            lazy: Whether to return a LazyFrame.
-
-        Raises:
-            UnsupportedFeature: Polars is not installed.
-        """
-        from deltaskip.reading.data_frames import data_frame, lazy_frame
-
-        return lazy_frame(self) if arguments.flag("lazy", lazy) else data_frame(self)
-
-    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the rows as a relation of DuckDB, and make a view of them if a name is given.
-
-        A query over it reads the columns that it needs, and only files and row groups that its filters on single
-        columns leave, in bounded memory. Every query reads this version of the table.
-
-        Args:
-            connection: The connection. The default is DuckDB's default connection.
-            name: Name of a temporary view to create in the connection; a view of this name is replaced.
-
-        Raises:
-            UnsupportedFeature: DuckDB is not installed.
-            InvalidArgument: `name` is empty, or a table of the connection has that name.
-            InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
-        """
-        from deltaskip.reading.scan_dataset import duckdb_relation
-
-        return duckdb_relation(self, connection, arguments.text_or_none("name", name))
 
     def pieces(self, n: int | None = None) -> list[ScanPiece]:
         """Return parts of the rows that can be pickled and read themselves, such as for Dask, Ray or a process pool.
@@ -414,14 +350,6 @@ class TableScan(SelectingScan, Scan, AsFrames):
         from deltaskip.reading.dataset import arrow_dataset
 
         return arrow_dataset(self)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows as a stream of the Arrow PyCapsule interface, see `to_batches`.
-
-        Args:
-            requested_schema: The schema that the consumer prefers, as a capsule.
-        """
-        return self.to_batches().__arrow_c_stream__(requested_schema)
 
 
 @door
@@ -545,7 +473,7 @@ class TopScan(TableScan):
 
 
 @door
-class ScanPiece(AsFrames):
+class ScanPiece(RowsAsArrow):
     """A part of the rows of a scan, made by `TableScan.pieces`. It can be pickled.
 
     The pieces of a scan together have its rows, in its order. A process that reads one from a pickle opens the table's
@@ -563,25 +491,8 @@ class ScanPiece(AsFrames):
     def __repr__(self) -> str:
         return f"ScanPiece({self._scan!r}, {self.size_in_bytes:,} bytes)"
 
-    def to_batches(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows, which holds few of them in memory at a time. Raises as that of the scan does."""
-        import pyarrow as pa
-
-        from deltaskip.reading.arrow_rows import arrow_schema_of
-
-        return pa.RecordBatchReader.from_batches(arrow_schema_of(self._scan), self._batches())
-
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table. Raises as the method of the scan does."""
-        return self.to_batches().read_all()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows as a stream of the Arrow PyCapsule interface.
-
-        Args:
-            requested_schema: The schema that the consumer prefers, as a capsule.
-        """
-        return self.to_batches().__arrow_c_stream__(requested_schema)
+    def _arrow_schema(self) -> pa.Schema:
+        return self._scan._arrow_schema()
 
     @door
     def _batches(self) -> Iterator[pa.RecordBatch]:

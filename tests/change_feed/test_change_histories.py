@@ -100,6 +100,14 @@ def rows_under(table: DeltaTable, version: int, end: DeltaTable) -> Counter[tupl
     return Counter(tuple(None if name is None else row[name] for name in wanted) for row in found)
 
 
+def only(rows: Counter[tuple[Any, ...]], columns: list[int]) -> Counter[tuple[Any, ...]]:
+    """The rows in some of their columns."""
+    found = Counter[tuple[Any, ...]]()
+    for row, count in rows.items():
+        found[tuple(row[at] for at in columns)] += count
+    return found
+
+
 def physical(table: DeltaTable) -> set[str]:
     return {physical_name(field, "name") for field in table.schema.fields}
 
@@ -122,9 +130,7 @@ def test_changes_of_a_random_history_lead_from_state_to_state(tmp_path: Path, se
         try:
             found = end.changes(start, to, source="rows").to_arrow().to_pylist()
         except SchemaError as error:
-            assert any(
-                word in str(error) for word in ("changed from", "was dropped and created again", "is there again")
-            )
+            assert any(word in str(error) for word in ("changed from", "was dropped and created again"))
             continue
         keys = [physical(DeltaTable(table.uri, version)) for version in range(start)]
         if any(key not in keys[-1] and any(key in each for each in keys) for key in physical(end)):
@@ -136,7 +142,11 @@ def test_changes_of_a_random_history_lead_from_state_to_state(tmp_path: Path, se
             gone, come = told(of, end, DELETES), told(of, end, INSERTS)
             assert not gone - state
             state = state - gone + come
-            assert state == rows_under(table, version, end), version
+            # A column that this version lacks, and RESTORE brings back, has the values of the files all the time.
+            there = physical(DeltaTable(table.uri, version))
+            known = [at for at, field in enumerate(end.schema.fields) if physical_name(field, "name") in there]
+            told_rows, own_rows = (only(rows, known) for rows in (state, rows_under(table, version, end)))
+            assert told_rows == own_rows, version
         net = end.changes(start, to, source="rows", net=True).to_arrow().to_pylist()
         before, after = rows_under(table, start - 1, end), rows_under(table, to, end)
         gone, come = told(net, end, DELETES), told(net, end, INSERTS)

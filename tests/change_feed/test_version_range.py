@@ -279,6 +279,27 @@ def test_columns_may_swap_their_names(tmp_path: Path) -> None:
     assert bounds(feed.table) == (0, 3)
 
 
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_a_column_that_restore_brings_back_has_its_values(tmp_path: Path, mode: str) -> None:
+    table = DeltaTable.create(tmp_path, "id INT", properties={**ON, "delta.columnMapping.mode": mode})
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    table.alter_sql("ADD COLUMN x INT")
+    table.append(pa.table({"id": pa.array([2], pa.int32()), "x": pa.array([20], pa.int32())}))
+    table.restore(version=1)
+    table.append(pa.table({"id": pa.array([3], pa.int32())}))
+    assert table.refresh().changes(3).to_arrow().schema.names[0:2] == ["id", "_change_type"]
+    table.restore(version=3)
+    found = table.refresh().changes(1).to_arrow().select(["id", "x", "_change_type", "_commit_version"])
+    assert sorted(map(tuple, map(dict.values, found.to_pylist())), key=lambda row: row[::-1]) == [
+        (1, None, "insert", 1),
+        (2, 20, "insert", 3),
+        (2, 20, "delete", 4),
+        (3, None, "insert", 5),
+        (3, None, "delete", 6),
+        (2, 20, "insert", 6),
+    ]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "allowed"), [(INTEGER, LONG, True), (LONG, INTEGER, False), (LONG, STRING, False)]
 )

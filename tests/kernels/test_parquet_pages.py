@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -485,6 +486,41 @@ def test_fewer_bytes_than_stated_are_not_filled_with_others(codec: int) -> None:
     for rows in (None, np.array([5], np.int64)):
         with pytest.raises(ValueError, match=r"decompressed|other numbers|ends before"):
             RowTaker(rows, 1000, 8, 8, False, False).take_chunk(page, 1000, codec)
+
+
+def zstd_page(values: list[int], stated: int, streamed: bool) -> bytes:
+    """A page of Zstandard; streamed: whether its frame does not say how many bytes it has."""
+    plain = struct.pack(f"<{len(values)}q", *values)
+    packed = pa.Codec("zstd").compress(plain, asbytes=True)
+    if streamed:
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as out:
+            out.write(plain)
+        packed = sink.getvalue().to_pybytes()
+    return struct_bytes({1: 0, 2: 8 * stated, 3: len(packed), 5: {1: stated, 2: PLAIN, 3: 3, 4: 3}}) + packed
+
+
+@given(st.lists(st.tuples(st.integers(1, 3000), st.booleans()), min_size=1, max_size=40), st.data())
+def test_pages_of_zstandard_that_are_decompressed_together(pages: list[tuple[int, bool]], data: st.DataObject) -> None:
+    values = list(range(sum(count for count, _ in pages)))
+    left = iter(values)
+    chunk = b"".join(zstd_page(list(islice(left, count)), count, streamed) for count, streamed in pages)
+    rows = rows_of(len(values), data)
+    taker = RowTaker(rows, len(values), 8, 8, False, False)
+    taker.take_chunk(chunk, len(values), ZSTD)
+    assert taken(taker, pa.int64(), len(some(values, rows))) == some(values, rows)
+
+
+@pytest.mark.parametrize("streamed", [(False, False), (True, False), (False, True), (True, True)])
+def test_bytes_that_one_page_lacks_are_not_taken_from_the_next(streamed: tuple[bool, bool]) -> None:
+    chunk = zstd_page([1, 2, 3], 2, streamed[0]) + zstd_page([4], 2, streamed[1])
+    with pytest.raises(ValueError, match=r"decompressed|other numbers|ends before"):
+        RowTaker(None, 4, 8, 8, False, False).take_chunk(chunk, 4, ZSTD)
+    page = zstd_page([1, 2, 3], 3, False)
+    longer = zstd_page([1, 2], 2, False)
+    cut = struct_bytes({1: 0, 2: 24, 3: len(longer), 5: {1: 3, 2: PLAIN, 3: 3, 4: 3}}) + page[-len(longer) :]
+    with pytest.raises(ValueError, match=r"decompressed|other numbers|ends before"):
+        RowTaker(None, 6, 8, 8, False, False).take_chunk(cut + page, 6, ZSTD)
 
 
 @pytest.mark.parametrize("level", [2, 3, 128, 255])

@@ -42,6 +42,9 @@ def batches(scan):
     import pyarrow.compute as pc
     return sum(pc.sum(each["a"]).as_py() + pc.sum(each["b"]).as_py() for each in scan.to_batches())
 
+def changes(scan):
+    return batches(table.changes(1)) if scan.limit is None else None
+
 def limited(scan):
     import duckdb
     connection = duckdb.connect()
@@ -59,7 +62,7 @@ print(query(table.scan()), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss -
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of which the rows take 512 MB."""
     path = tmp_path_factory.mktemp("large") / "t"
-    table = ds.DeltaTable.create(path, "a DOUBLE, b DOUBLE")
+    table = ds.DeltaTable.create(path, "a DOUBLE, b DOUBLE", properties={"delta.enableChangeDataFeed": "true"})
     chance = np.random.default_rng(1)
     table.append(pa.table({"a": chance.random(ROWS), "b": chance.random(ROWS)}))
     [first] = table.scan().files(columns=["path"])["path"].to_pylist()
@@ -70,9 +73,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("library", ["polars", "duckdb", "batches"])
+@pytest.mark.parametrize("library", ["polars", "duckdb", "batches", "changes"])
 def test_a_query_over_all_rows_holds_few_of_them(large: Path, library: str) -> None:
-    if library != "batches":
+    if library in ("polars", "duckdb"):
         pytest.importorskip(library)
     ran = subprocess.run([sys.executable, "-c", PROGRAM, str(large), library], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.errors import DataFileMissing, StorageError
+from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.small_files import SmallFiles
 from tests.each import each
@@ -195,3 +196,13 @@ def test_what_is_opened_is_closed(tmp_path: Path, together: list[int]) -> None:
         assert len(table.scan("i = 1").to_arrow()) == 57
     assert sum(together) > 100
     assert len(os.listdir("/proc/self/fd")) <= before + 2
+
+
+def test_a_process_with_another_release_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(tmp_path, [ten_rows(0)])
+    reader = RowReader.of(table.scan(), 1)
+    packed = pickle.dumps(reader)
+    assert pickle.loads(packed).schema == reader.schema
+    monkeypatch.setattr("deltaskip.reading.stored_rows.engine_info", lambda: "deltaskip/0.1")
+    with pytest.raises(UnsupportedFeature, match=r"was planned by deltaskip/.*, and this process has deltaskip/0\.1"):
+        pickle.loads(packed)

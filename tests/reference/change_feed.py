@@ -331,6 +331,29 @@ def renamed_and_dropped(spark: Any, folder: Path) -> None:
     raise Disagreement("a column that was dropped and created again is read")
 
 
+def brought_back(spark: Any, folder: Path, mode: str) -> None:
+    """A column that RESTORE takes away and brings back: delta-spark reads it, too, if it does not check schemas."""
+    on = {"delta.enableChangeDataFeed": "true", "delta.columnMapping.mode": mode}
+    table = ds.DeltaTable.create(folder, "id BIGINT", properties=on)
+    table.append(pa.table({"id": [1]}))
+    table.alter_sql("ADD COLUMN x INT")
+    table.append(pa.table({"id": [2], "x": pa.array([20], pa.int32())}))
+    table.update({"x": "5"}, "id = 1")
+    for version in (1, 4):
+        table.restore(version=version)
+        table.update({"id": "id + 10"}, "id = 1")
+    unchecked = "spark.databricks.delta.changeDataFeed.unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
+    spark.conf.set(unchecked, "true")
+    names = ["id", "x"]
+    for start in range(9):
+        theirs = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", start)
+        each = table.changes(start).to_spark(spark), theirs.load(str(folder))
+        found, wanted = (rows(frame, names) for frame in each)
+        if found != wanted:
+            raise Disagreement(f"changes from version {start}, {mode}: {found}, not {wanted}")
+    spark.conf.unset(unchecked)
+
+
 def main(answers: Path, seeds: Sequence[str]) -> None:
     """Play every seed."""
     found: dict[str, str | None] = {}
@@ -342,6 +365,8 @@ def main(answers: Path, seeds: Sequence[str]) -> None:
             try:
                 if seed == "renamed":
                     renamed_and_dropped(spark, Path(scratch) / seed)
+                    for mode in ("none", "name"):
+                        brought_back(spark, Path(scratch) / f"back-{mode}", mode)
                 else:
                     history = History(spark, Path(scratch) / f"t{seed}", int(seed))
                     history.play()

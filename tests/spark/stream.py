@@ -3,6 +3,9 @@
 It reads the files in FOLDER/in, one in each batch, and appends them to the table FOLDER/t. In batch BATCH the process
 kills itself at STEP: a kill point of the commit, `between` after the batch was appended, or `never`. With the step
 `connect` it runs in Spark Connect, twice, the second time with another checkpoint.
+
+With `feed` or `rows` as BATCH it appends the changes of FOLDER/t to FOLDER/out, and STEP is the number of kill points
+and batches after which the process kills itself, if there are so many.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from deltaskip import DeltaTable
 from deltaskip.storage.kill_points import observe_kill_points
@@ -47,6 +50,32 @@ def run(spark: Any, folder: Path, batch: int = -1, step: str = "never") -> None:
     query.awaitTermination()
 
 
+def follow(spark: Any, folder: Path, source: Literal["feed", "rows"], left: int) -> None:
+    """Append all changes of a table to another one, one file in each batch, or if the process is not killed all."""
+    from pyspark.sql import functions as F
+
+    def count(_: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def write(frame: Any, number: int) -> None:
+        count("batch")
+        names = [F.col(name).alias(name.strip("_")) for name in ("id", "x", "_change_type", "_commit_version")]
+        DeltaTable(folder / "out").append_batch(frame.select(*names), number, APP)
+        count("appended")
+
+    observe_kill_points(count)
+    changes = DeltaTable(folder / "t").read_stream(
+        spark, changes=True, source=source, starting_version=0, max_files_per_trigger=1 if left > 0 else None
+    )
+    writer = changes.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.start()
+    query.processAllAvailable()
+    query.stop()
+
+
 def run_on_connect(folder: Path) -> None:
     """Run the query in Spark Connect, whose server calls the function in a process of its own."""
     from pyspark.sql import SparkSession
@@ -80,5 +109,8 @@ if __name__ == "__main__":
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     session = builder.config("spark.sql.shuffle.partitions", "1").config("spark.driver.memory", "1g").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    run(session, Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    if sys.argv[2] in ("feed", "rows"):
+        follow(session, Path(sys.argv[1]), cast(Any, sys.argv[2]), int(sys.argv[3]))
+    else:
+        run(session, Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
     session.stop()

@@ -5,10 +5,14 @@ The reader is called as Spark calls it, without a session, so that a restart cos
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyspark
 import pytest
@@ -19,7 +23,10 @@ from deltaskip.errors import DataFileMissing, InvalidArgument, SchemaError
 from tests.change_feed.test_change_rows import FEED, VECTORS
 from tests.change_feed.test_changes_by_row_id import made, play, split, state
 from tests.dml.tables import rows
-from tests.extent import some
+from tests.extent import extent, some
+
+ROOT = Path(__file__).resolve().parents[2]
+TIME_LIMIT_SECONDS = 300
 
 pytestmark = [
     pytest.mark.spark,
@@ -251,3 +258,27 @@ def test_a_query_of_spark_reads_the_state_and_then_the_changes(spark: Any, tmp_p
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
     assert keys(found) == keys(table.refresh().changes(1, snapshot_first=True).to_arrow().to_pylist())
+
+
+@pytest.mark.long(gate=1)
+@pytest.mark.parametrize("source", ["feed", "rows"])
+def test_processes_that_are_killed_append_every_change_once(tmp_path: Path, source: Literal["feed", "rows"]) -> None:
+    table = made(tmp_path / "t", *([FEED] if source == "feed" else []), VECTORS)
+    table.append(rows(range(5)))
+    out = DeltaTable.create(tmp_path / "out", "id BIGINT, x INT, change_type STRING, commit_version BIGINT")
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    chance = random.Random(source)
+    kills, wanted = 0, extent(1, 50)
+    while True:
+        if kills < wanted:
+            play(table, chance.randrange(100))
+        moment = chance.randint(1, 40) if kills < wanted else -1
+        command = [sys.executable, "-m", "tests.spark.stream", str(tmp_path), source, str(moment)]
+        limits: dict[str, Any] = {"timeout": TIME_LIMIT_SECONDS, "check": False}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, **limits)
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr[-2000:]
+        kills += done.returncode != 0
+        if moment < 0:
+            break
+    found = out.refresh().scan().to_arrow().rename_columns(["id", "x", "_change_type", "_commit_version"])
+    assert keys(found.to_pylist()) == keys(table.refresh().changes(0, source=source).to_arrow().to_pylist())

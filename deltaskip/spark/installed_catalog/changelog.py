@@ -205,7 +205,7 @@ class InstalledChanges(ColumnsScan):
         spark = self.jvm.spark
         most = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
         try:
-            parts = partitions_of(self._scan.reads()[1], most)
+            parts = partitions_of(self._scan.reads(), most)
         except UnsupportedFeature as error:
             raise UnsupportedFeature(
                 f"{error} Through Spark's own SQL these changes cannot be read: use sql() of the catalog."

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from deltaskip.change_feed.change_rows import feed_column, feed_columns_of, with_feed_columns
 from deltaskip.change_feed.change_scan import ChangeScan, Matches
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.features.change_data_feed import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
@@ -28,7 +29,6 @@ from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import condition_errors_named
 from deltaskip.spark.session.releases import union_of_frames
-from deltaskip.sparkexpr.types import arrow_type
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 
 _CONSTANT_SCAN_BYTES = 64 << 20
@@ -43,8 +43,6 @@ _POSITION = "__deltaskip_position"
 
 _TYPED = tuple(field for field in FEED_FIELDS if field.name == CHANGE_TYPE)
 """The column that only change data files have."""
-
-_FILE_COLUMNS = dict(zip(FEED_NAMES, ("change_type", "version", "timestamp"), strict=True))
 
 
 def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
@@ -111,8 +109,7 @@ def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
         yield unlisted
         whole = _chosen(whole, whole.deleted.is_valid())
     elif len(change_files.files):
-        names = [name for name in FEED_NAMES if name != CHANGE_TYPE]
-        yield _live(scan, listing, change_files, names, WantedRows(own=_TYPED))
+        yield _live(scan, listing, change_files, feed_columns_of(change_files), WantedRows(own=_TYPED))
     for layer in _layers(whole):
         yield _live(scan, listing, layer, FEED_NAMES, WantedRows())
     if len(partly.files):
@@ -172,7 +169,7 @@ def _partly(scan: ChangeScan, listing: Listing, rows: FileGroup) -> ReadPlan:
         return _plan(scan, listing, rows.files, FEED_NAMES, wanted)
     files = rows.files.take(arrow_array(first, pa.int64()))
     plan = _plan(scan, listing, files, (), WantedRows(own=FEED_FIELDS))
-    values = {name: _feed_column(rows.files, name) for name in FEED_NAMES}
+    values = {name: feed_column(rows.files, name) for name in FEED_NAMES}
     entries = EntryScan(range(len(files)), of_entry, MarkedRows.of(list(rows.positions)), FEED_FIELDS, values)
     return replace(plan, scans=(entries,))
 
@@ -188,25 +185,7 @@ def _plan(
     """The plan of a read of files. names: columns of the feed that are read as partition columns."""
     table = StoredTable.of(scan.snapshot, scan.snapshot.schema)
     table = replace(table, partition_columns=(*table.partition_columns, *names))
-    return ReadPlan.of(table, _with_values(files, names), wanted, listing, repeated)
-
-
-def _with_values(files: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The files with the columns of the feed added to their partition values."""
-    partitions = one_chunk(files["partition_values"])
-    columns = {f.name: one_chunk(pc.struct_field(partitions, [f.name])) for f in partitions.type}
-    columns.update({name: _feed_column(files, name) for name in names})
-    values = (
-        pa.StructArray.from_arrays(list(columns.values()), list(columns))
-        if columns
-        else pa.Array.from_buffers(pa.struct([]), len(files), [None])
-    )
-    return files.set_column(files.column_names.index("partition_values"), "partition_values", values)
-
-
-def _feed_column(files: pa.Table, name: str) -> pa.Array:
-    field = next(field for field in FEED_FIELDS if field.name == name)
-    return one_chunk(files[_FILE_COLUMNS[name]]).cast(arrow_type(field.type))
+    return ReadPlan.of(table, with_feed_columns(files, names), wanted, listing, repeated)
 
 
 def _layers(rows: FileGroup) -> Iterator[FileGroup]:

@@ -125,7 +125,7 @@ class BatchReader(SentToWorkers, DataSourceReader):  # type: ignore[misc]
         scan, options = self._scan, self._options
         assert scan is not None and options is not None
         most = options.partition_bytes
-        reads = scan.reads()[1] if isinstance(scan, ChangeScan) else row_reads(scan, most)
+        reads = scan.reads() if isinstance(scan, ChangeScan) else row_reads(scan, most)
         return partitions_of(reads, most, options.session_checks(scan.snapshot))
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:

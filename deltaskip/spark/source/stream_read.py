@@ -220,7 +220,7 @@ class ChangeStreamReader(StreamReader):
         found: list[Any] = []
         for scan in scans:
             self._check_schema(scan)
-            found += scan._only(pc.invert(self._excluded(scan.entries()[1]))).reads()[1]
+            found += scan._only(pc.invert(self._excluded(scan.entries()[1]))).reads()
         return iter(found)
 
     def _units(self, snapshot: Snapshot, start: Offset, end: Offset) -> _Units:
