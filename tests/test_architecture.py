@@ -769,6 +769,6 @@ def test_every_interface_words_advice_that_some_error_gives() -> None:
                     given.add((*constants, None)[:2])
                 case ast.AnnAssign(ast.Name("_WORDS"), value=ast.Dict() as words):
                     worded[ident(path)] = set(ast.literal_eval(words))
-    tables = {"cli/commands.py", "delta/spark_errors.py", "statements/run.py", "spark/source/data_source.py"}
+    tables = {"cli/commands.py", "delta/spark_errors.py", "statements/run.py", "spark/source/options.py"}
     assert worded.keys() == tables
     assert set().union(*worded.values()) <= given

@@ -83,13 +83,22 @@ class StagedTable(Unpicklable):
         snapshot = self._transaction.snapshot
         check_no_files(snapshot.storage, snapshot.root)
 
-    def append(self, data: object, *, time_zone: str = SESSION_ZONE) -> None:
+    def append(
+        self,
+        data: object,
+        *,
+        time_zone: str = SESSION_ZONE,
+        compression: str | None = None,
+        max_records_per_file: int | None = None,
+    ) -> None:
         """Write rows, which become visible with the commit. It can be called several times.
 
         Args:
             data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
                 The default is the active Spark session's, and UTC without a session.
+            compression: Codec of the new data files, as for DeltaTable.append.
+            max_records_per_file: The most rows of a new data file, as for DeltaTable.append.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.
@@ -101,11 +110,12 @@ class StagedTable(Unpicklable):
         from deltaskip.data_files.append import append_to, write_metrics
         from deltaskip.data_files.data import GivenRows
         from deltaskip.table.methods import time_zone_argument
+        from deltaskip.table.write_methods import file_options
 
         self._check_open()
         zone = time_zone_argument(time_zone, self.location)
-        rows = GivenRows(data)
-        self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone)))
+        rows, files = GivenRows(data), file_options(compression, max_records_per_file)
+        self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone, files=files)))
 
     def commit_staged_changes(self) -> DeltaTable:
         """Create or replace the table with the rows that were appended, in one commit, and return it.

@@ -31,7 +31,7 @@ from deltaskip.transforms.partitioning_property import declaration, hidden_colum
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
-from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
+from deltaskip.txn.write_options import PLAIN_WRITE, TABLE_FILES, FileOptions, WriteOptions
 
 PARTITION_BY = OptionAdvice("partition_by", text="partition_by")
 
@@ -53,7 +53,7 @@ def append(
     def act(transaction: Transaction) -> Mapping[str, int]:
         partitions = list(transaction.snapshot.partition_columns)
         transaction.set_parameters({"mode": "Append", "partitionBy": partitions} if parameters is None else parameters)
-        return write_metrics(append_to(transaction, rows, schema_mode, options.time_zone))
+        return write_metrics(append_to(transaction, rows, schema_mode, options.time_zone, files=options.files))
 
     return commit_operation(snapshot, name, act, options, rows.repeatable)
 
@@ -85,6 +85,7 @@ def append_to(
     *,
     where: str | None = None,
     partition_by: Sequence[Transform] | None = None,
+    files: FileOptions = TABLE_FILES,
 ) -> WrittenRows:
     """Write rows as data files, and add them to a transaction with the changes of the schema that they need.
 
@@ -98,6 +99,7 @@ def append_to(
         time_zone: Time zone of casts between instants and local times.
         where: A predicate that every row must satisfy, as SQL text.
         partition_by: How a replaced schema is partitioned; None to keep the table's partition columns and transforms.
+        files: How the data files are made.
 
     Raises:
         SchemaError: The columns of the rows do not fit the table.
@@ -107,7 +109,7 @@ def append_to(
     """
     incoming = rows.schema_for(transaction.schema)
     chosen = schema_mode, time_zone, rows.collation_version
-    planned = plan_append(transaction, incoming, *chosen, where=where, partition_by=partition_by)
+    planned = plan_append(transaction, incoming, *chosen, where=where, partition_by=partition_by, files=files)
     if converted_in_zone(planned.rows) is not None:
         transaction.zone = time_zone if rows.frame is None else rows.frame_zone
     written = rows.write(planned.rows, planned.layout)
@@ -124,6 +126,7 @@ def plan_append(
     *,
     where: str | None = None,
     partition_by: Sequence[Transform] | None = None,
+    files: FileOptions = TABLE_FILES,
 ) -> PlannedAppend:
     """Return the plan of `append_to` for rows with these columns.
 
@@ -135,6 +138,7 @@ def plan_append(
         collation_version: Returns the version of the collations by which the writer compares rows, if it is known.
         where: A predicate that every row must satisfy, as SQL text.
         partition_by: As for `append_to`.
+        files: As for `append_to`.
 
     Raises:
         SchemaError: The columns of the rows do not fit the table.
@@ -176,9 +180,9 @@ def plan_append(
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
     # Only appended rows are sorted; rows that a change or OPTIMIZE rewrites keep their order.
     sort_by = sort_columns(metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root)
-    return PlannedAppend(
-        plan, replace(layout, sort_by=sort_by, unsynced=transaction.unsynced), protocol, metadata, begun
-    )
+    codec = files.codec or layout.codec
+    layout = replace(layout, codec=codec, max_rows=files.max_rows, sort_by=sort_by, unsynced=transaction.unsynced)
+    return PlannedAppend(plan, layout, protocol, metadata, begun)
 
 
 def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenRows) -> None:

@@ -131,6 +131,16 @@ class GivenRows:
             self._kept = _in_one_chunk(pa.Table.from_batches(batches, schema))
         return plain_table(self._kept, self._schema, table)
 
+    def arrow(self, table: str) -> pa.Table:
+        """Return the rows as Arrow, also those of a DataFrame, which are collected. table: The table, for messages."""
+        if self._frame is not None:
+            if not hasattr(self._frame, "toArrow"):
+                return pa.Table.from_pylist([row.asDict() for row in self._frame.collect()])
+            found: pa.Table = self._frame.toArrow()
+            return found
+        self.schema_for(StructType(()))
+        return self.table(table)
+
     def write(self, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows as data files. After an error no file is left.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any
@@ -99,6 +100,7 @@ class DataFileLayout:
             the Spark session that writes sets, or DEFAULT_CODEC.
         page_version: Version of the pages of Parquet, 1.0 or 2.0.
         target_bytes: Size at which the next file begins.
+        max_rows: The most rows of a file; 0 for no limit, None also for the limit of the Spark session that writes.
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
             folders.
@@ -122,6 +124,7 @@ class DataFileLayout:
     codec: str | None = None
     page_version: str = "1.0"
     target_bytes: int = DEFAULT_FILE_BYTES
+    max_rows: int | None = None
     keeps_partition_columns: bool = False
     random_prefix: int | None = None
     time_zone: str = "UTC"
@@ -208,6 +211,7 @@ class _Writer:
         self._waiting_bytes = 0
         self._encoders = Encoders()
         self._open: dict[_Partition, FileSequence] = {}
+        self._rows_in_open = Counter[_Partition]()
         self._begun: list[FileSequence] = []
         self._written: list[str] = []
         self._job = str(uuid4())
@@ -317,6 +321,11 @@ class _Writer:
 
         n_bytes: About their size in memory. in_memory: Whether a new file is in memory until it is closed.
         """
+        limit = self._layout.max_rows or None
+        while limit is not None and len(rows) > (room := limit - self._rows_in_open[partition]):
+            share = n_bytes * room // len(rows)
+            self._put(partition, rows.slice(0, room), share, in_memory)
+            rows, n_bytes = rows.slice(room), n_bytes - share
         rows = self._shredded(rows)
         if self._dictionary is None:
             self._dictionary = dictionary_columns(rows)
@@ -326,7 +335,8 @@ class _Writer:
                 self._end(next(iter(self._open)))
             files = self._open[partition] = self._files(partition, self._dictionary, self._filters(rows), in_memory)
         files.put(rows, n_bytes)
-        if files.expected_bytes >= self._layout.target_bytes:
+        self._rows_in_open[partition] += len(rows)
+        if files.expected_bytes >= self._layout.target_bytes or self._rows_in_open[partition] == limit:
             self._end(partition)
 
     def _shredded(self, rows: pa.Table) -> pa.Table:
@@ -359,6 +369,7 @@ class _Writer:
 
     def _end(self, partition: _Partition) -> None:
         files = self._open.pop(partition, None)
+        self._rows_in_open.pop(partition, None)
         if files is not None:
             files.end()
 

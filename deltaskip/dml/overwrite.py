@@ -16,22 +16,26 @@ from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
+from deltaskip.dml.merge.clauses import MergeClause, checked_condition, expression_text
+from deltaskip.dml.merge.merge import MatchedFiles, Merge, matched_files, merge_source, without_frames
+from deltaskip.dml.merge.merge_execution import MergeSource
 from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_change
 from deltaskip.errors import InvalidArgument, OptionAdvice, PredicateError, SchemaError
 from deltaskip.log import Snapshot
 from deltaskip.predicates import as_columns_of, given_predicate, written_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
+from deltaskip.skipping.joins.name_resolution import condition_of, default_aliases
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import exact_sql, nodes
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.types import StructField, physical_name
+from deltaskip.sparkexpr.types import StructField, StructType, physical_name
 from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
-from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
+from deltaskip.txn.write_options import PLAIN_WRITE, TABLE_FILES, FileOptions, WriteOptions
 
 # A predicate with more partitions than this is recorded column by column, so that checking it stays fast.
 _MOST_PARTITIONS = 64
@@ -39,8 +43,63 @@ _MOST_VALUES = 8
 
 
 _WHERE = OptionAdvice("where", text="where")
+_ON = OptionAdvice("on", text="on")
+_UNCHANGED = OptionAdvice("data_change", False)
 _DYNAMIC = OptionAdvice("partitions", "dynamic")
 _REPLACE_SCHEMA = OptionAdvice("schema_mode", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The condition under which a new row replaces a row of the table.
+
+    Attributes:
+        on: The condition, as `Merge` has it.
+        columns: The columns whose values it compares by `=`; () for another condition.
+        target: The given name of the table in the condition; None for the default.
+        source: The given name of the new rows there; None for the default.
+    """
+
+    on: Any
+    columns: tuple[str, ...] = ()
+    target: str | None = None
+    source: str | None = None
+
+    @classmethod
+    def of(cls, on: Any, schema: StructType, target: str | None, source: str | None) -> Matching:
+        """Return the condition that a caller gives, or that of names of columns.
+
+        Args:
+            on: The condition, or the names of columns, as for DeltaTable.merge.
+            schema: The columns of the table.
+            target: The name of the table; None for the default.
+            source: The name of the new rows; None for the default.
+
+        Raises PredicateError for a list with a string that is no name, and for an empty condition.
+        """
+        condition = condition_of(on, schema, target, source)
+        if condition is on:
+            return cls(checked_condition("on", on), (), target, source)
+        given = [on] if isinstance(on, str) else list(on)
+        return cls(condition, tuple(given), target or "target", source or "source")
+
+    def aliases(self, of_frame: bool) -> tuple[str | None, str | None]:
+        """The names of the table and of the new rows in the condition. of_frame: whether these are a DataFrame."""
+        return default_aliases(self.target, self.source, of_frame)
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The parameters in the table's history. # delta-spark 4.4, DeltaOperations.Write"""
+        if self.columns:
+            return {"replaceUsingCols": f"({', '.join(self.columns)})"}
+        return {"replaceOnCond": expression_text(self.on)}
+
+    def found(self, transaction: Transaction, source: MergeSource, frame: Any = None) -> MatchedFiles:
+        """Return the rows of the table that match a row of the source. frame: the DataFrame of the source, or None."""
+        root = transaction.snapshot.table_root
+        target, alias = self.aliases(frame is not None)
+        statement = Merge(self.on, (MergeClause("matched", "delete"),), alias, target)
+        return matched_files(transaction, without_frames(statement, root, frame), source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +111,7 @@ class Overwrite:
         partitions: "static" replaces all rows, "dynamic" the rows in the partitions of the new rows.
         schema_mode: "keep", "merge" or "replace".
         partition_by: How a replaced schema is partitioned; None to keep the table's partitioning.
+        matching: The rows to replace are those that match a new row; None for those of the other attributes.
 
     Raises:
         InvalidArgument: Arguments exclude each other.
@@ -61,9 +121,25 @@ class Overwrite:
     partitions: Literal["static", "dynamic"] = "static"
     schema_mode: SchemaMode = "keep"
     partition_by: tuple[Transform, ...] | None = None
+    matching: Matching | None = None
+
+    @property
+    def replaces_some(self) -> bool:
+        """Whether rows of the table may stay."""
+        return self.where is not None or self.partitions == "dynamic" or self.matching is not None
 
     def __post_init__(self) -> None:
         # delta-spark, WriteIntoDelta: overwriteSchema is refused with dynamic partition overwrite and replaceWhere.
+        # delta-spark, validateReplaceOnOrUsingOptionCombinations
+        if self.matching is not None and (self.where is not None or self.partitions == "dynamic"):
+            other = _WHERE if self.where is not None else _DYNAMIC
+            raise InvalidArgument(
+                f"Specify either {_ON} or {other}, not both: each names the rows to replace."
+            ).advising(_ON, other)
+        if self.matching is not None and self.schema_mode == "replace":
+            raise InvalidArgument(f"{_REPLACE_SCHEMA} replaces all rows, so {_ON} cannot be given with it.").advising(
+                _REPLACE_SCHEMA, _ON
+            )
         if self.partitions == "dynamic" and self.where is not None:
             raise InvalidArgument(
                 f"Specify either {_WHERE} or {_DYNAMIC}, not both: each names the rows to replace."
@@ -91,7 +167,7 @@ class PlannedOverwrite:
 
     replaced: Overwrite
     execution: RowExecution
-    change: RowsToChange | None
+    change: RowsToChange | MatchedFiles | None
 
 
 def predicate_text(where: object, params: object, snapshot: Snapshot) -> str | None:
@@ -120,15 +196,27 @@ def overwrite(
 ) -> WriteResult:
     """Overwrite rows of the table, see DeltaTable.overwrite."""
     rows = GivenRows(data)
+    if replaced.matching is not None and not options.data_change:
+        raise InvalidArgument(
+            f"Rows that match new ones are replaced, which changes rows of {snapshot.root}: leave out either {_ON} or "
+            f"{_UNCHANGED}."
+        ).advising(_ON, _UNCHANGED)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
-        return overwrite_in(transaction, rows, replaced, options.time_zone)
+        metrics = overwrite_in(transaction, rows, replaced, options.time_zone, options.files)
+        if not options.data_change:
+            transaction.changes.rearrange()
+        return metrics
 
     return commit_operation(snapshot, "WRITE", act, options, rows.repeatable)
 
 
 def overwrite_in(
-    transaction: Transaction, rows: GivenRows, replaced: Overwrite, time_zone: str = "UTC"
+    transaction: Transaction,
+    rows: GivenRows,
+    replaced: Overwrite,
+    time_zone: str = "UTC",
+    files: FileOptions = TABLE_FILES,
 ) -> dict[str, int]:
     """Add an overwrite to a transaction that does not change files yet, and return Delta's metrics of it.
 
@@ -137,6 +225,7 @@ def overwrite_in(
         rows: The new rows.
         replaced: The rows to replace.
         time_zone: Time zone of the predicate and of casts; a DataFrame uses the time zone of its session.
+        files: How the data files of the new rows are made.
 
     Raises:
         InvalidCommit: The transaction adds or removes files already.
@@ -147,8 +236,25 @@ def overwrite_in(
         StorageError: The files cannot be written.
     """
     check_first(transaction, "overwrite")
+    if replaced.matching is not None:
+        _, alias = replaced.matching.aliases(rows.frame is not None)
+        source = merge_source(rows, alias, None, time_zone, transaction.snapshot)
+        try:
+            found = replaced.matching.found(transaction, source, rows.frame)
+            plan = PlannedOverwrite(replaced, found.execution, found)
+            return _written_and_replaced(transaction, source.computed(), plan, time_zone, files)
+        finally:
+            source.release()
     with transaction.cost.phase("plan"):
         plan = plan_overwrite(transaction.snapshot, replaced, rows.frame, time_zone)
+    return _written_and_replaced(transaction, rows, plan, time_zone, files)
+
+
+def _written_and_replaced(
+    transaction: Transaction, rows: GivenRows, plan: PlannedOverwrite, time_zone: str, files: FileOptions
+) -> dict[str, int]:
+    """Write the new rows, and remove those that they replace."""
+    replaced = plan.replaced
     with transaction.cost.phase("write"):
         try:
             written = append_to(
@@ -158,9 +264,10 @@ def overwrite_in(
                 time_zone,
                 where=replaced.where,
                 partition_by=replaced.partition_by,
+                files=files,
             )
         except SchemaError as error:
-            if replaced.schema_mode == "replace" or replaced.where is not None or replaced.partitions == "dynamic":
+            if replaced.schema_mode == "replace" or replaced.replaces_some:
                 raise
             cure = f"To replace the columns of the table by those of the rows, overwrite with {_REPLACE_SCHEMA}."
             raise type(error)(f"{error} {cure}").advising(_REPLACE_SCHEMA) from error
@@ -206,8 +313,11 @@ def replace_rows(transaction: Transaction, plan: PlannedOverwrite, written: Writ
     removed = AppliedChanges()
     if change is not None:
         transaction.read_scan(change.scan, removes=not dynamic)
-        removed = remove_rows(transaction, change, written.files)
-    return _metrics(written, removed, replaced.where is not None)
+        if isinstance(change, MatchedFiles):
+            removed = change.remove(transaction, written.files)
+        else:
+            removed = remove_rows(transaction, change, written.files)
+    return _metrics(written, removed, replaced.where is not None or replaced.matching is not None)
 
 
 def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: RowExecution) -> RowsToChange | None:
@@ -252,6 +362,8 @@ def _parameters(transaction: Transaction, options: Overwrite, dynamic: bool) -> 
     }
     if options.where is not None:
         found["predicate"] = options.where
+    if options.matching is not None:
+        found |= options.matching.parameters
     if dynamic:
         found["isDynamicPartitionOverwrite"] = True
     if options.schema_mode != "keep":

@@ -14,14 +14,16 @@ from dataclasses import field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import StorageError
+from deltaskip.actions.paths import S3_SCHEMES, decode_path
+from deltaskip.doors import first_line
+from deltaskip.errors import InvalidArgument, StorageError
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import UNIFORM_KEY
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ObjectStorage
@@ -30,6 +32,9 @@ from deltaskip.storage.temporary_names import TEMPORARY
 LISTED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified_ms", pa.int64())])
 """A listed file: its path below the table, not encoded; size and time are null where `with_sizes` must look them up."""
 
+_INVENTORY = pa.schema(
+    [("path", pa.string()), ("length", pa.int64()), ("isDir", pa.bool_()), ("modificationTime", pa.int64())]
+)
 _BATCH_ROWS = 1 << 16
 _PARALLEL_LISTINGS = 32
 _MOST_LINKS = 40
@@ -139,6 +144,60 @@ def files_of_table(storage: Storage, root: str, hidden: HiddenNames, folders: Fo
         yield from _objects(storage, root, hidden, folders)
     else:
         yield from _by_directory(storage, root, hidden, folders)
+
+
+def files_of_inventory(snapshot: Snapshot, inventory: pa.Table, hidden: HiddenNames, folders: Folders) -> pa.Table:
+    """Return the files (LISTED) that a list of files names below a table's folder, each once with its latest time.
+
+    Args:
+        snapshot: The table.
+        inventory: The columns path, not encoded, length, isDir and modificationTime in milliseconds; others are
+            ignored. # delta-spark, VacuumCommand, INVENTORY_SCHEMA
+        hidden: Names that are not the table's.
+        folders: Receives the other tables whose logs the list names.
+
+    Raises InvalidArgument if the list lacks a column, or has another type for it.
+    """
+    try:
+        found = pa.table([inventory[field.name].cast(field.type) for field in _INVENTORY], _INVENTORY)
+    except (KeyError, pa.ArrowException) as error:
+        columns = ", ".join(f"{field.name} {field.type}" for field in _INVENTORY)
+        raise InvalidArgument(
+            f"The inventory of {snapshot.table_root} needs the columns {columns}: {first_line(error)}"
+        ) from error
+    found = found.filter(pc.invert(pc.fill_null(found["isDir"], True))).drop_null().combine_chunks()
+    scheme, _, rest = snapshot.table_root.rstrip("/").partition("://")
+    roots = [f"{each}://{rest}/" for each in (S3_SCHEMES if scheme in S3_SCHEMES else (scheme,))]
+    roots += [f"file:{rest}/", f"{rest}/"] if scheme == "file" else []
+    paths = found["path"]
+    below = pa.chunked_array([pa.nulls(len(found), pa.string())])
+    for each in map(decode_path, roots):
+        inner = pc.utf8_slice_codeunits(paths, len(each))
+        below = pc.if_else(pc.starts_with(paths, each), inner, below)
+    found = found.set_column(0, "path", below).drop_null()
+    latest = found.group_by("path").aggregate([("length", "max"), ("modificationTime", "max")])
+    columns = latest.select(["path", "length_max", "modificationTime_max"]).combine_chunks().columns
+    if isinstance(storage_below(snapshot.storage), LocalStorage):
+        # The list may be older than the files.
+        columns[1:] = [pa.nulls(len(latest), pa.int64())] * 2
+    files = pa.table(columns, LISTED)
+    paths, log = one_chunk(files["path"]), f"/{LOG_FOLDER}/"
+    inner = paths.filter(pc.match_substring(paths, log))
+    folders.tables += {path[: path.index(log)] for path in inner.to_pylist()} - {*folders.tables}
+    return files.filter(pc.invert(hidden.mask(paths)))
+
+
+def other_tables(storage: Storage, root: str, paths: pa.Array) -> list[str]:
+    """Return the folders below a table's folder that are other tables, among those above some files.
+
+    Raises StorageError.
+    """
+    folders, pending = set[str](), pc.unique(pc.replace_substring_regex(paths, r"/?[^/]*$", "")).to_pylist()
+    for folder in pending:
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return [folder for folder in sorted(folders) if _listed(storage, root, f"{folder}/{LOG_FOLDER}")]
 
 
 def with_sizes(root: str, files: pa.Table) -> pa.Table:

@@ -23,7 +23,16 @@ from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
-from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, files_of_table, is_temporary, with_sizes
+from deltaskip.maintenance.folder_listing import (
+    LISTED,
+    Folders,
+    HiddenNames,
+    files_of_inventory,
+    files_of_table,
+    is_temporary,
+    other_tables,
+    with_sizes,
+)
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
@@ -75,7 +84,13 @@ class Unneeded:
         return replace(self, files=_without_other_names(snapshot, files, new))
 
 
-def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: ProgressCallback) -> Unneeded:
+def unneeded_by_listing(
+    snapshot: Snapshot,
+    cutoff_ms: int,
+    forgotten_ms: int,
+    progress: ProgressCallback,
+    inventory: pa.Table | None = None,
+) -> Unneeded:
     """Return the files below the table's folder that are older than a time and not needed since then.
 
     Args:
@@ -83,20 +98,30 @@ def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, p
         cutoff_ms: The time.
         forgotten_ms: As for needed_files.
         progress: Called with "listed", the files so far, and 0.
+        inventory: The files below the folder, as for `files_of_inventory`; None to list them.
 
     Raises:
         CorruptLog: The log is damaged.
         StorageError: The log or a folder cannot be read.
+        InvalidArgument: The inventory has other columns.
     """
     needed = needed_files(snapshot, cutoff_ms, forgotten_ms)
-    found, folders = _listed(snapshot, needed, cutoff_ms, progress)
+    found, folders = _listed(snapshot, needed, cutoff_ms, progress, inventory=inventory)
     return Unneeded(found, folders, needed)
 
 
 def _listed(
-    snapshot: Snapshot, needed: NeededFiles, cutoff_ms: int, progress: ProgressCallback, chosen: pa.Array | None = None
+    snapshot: Snapshot,
+    needed: NeededFiles,
+    cutoff_ms: int,
+    progress: ProgressCallback,
+    chosen: pa.Array | None = None,
+    inventory: pa.Table | None = None,
 ) -> tuple[pa.Table, Folders]:
-    """The listed files that are old, not needed, and may be deleted. chosen: keys of the files in question."""
+    """The listed files that are old, not needed, and may be deleted.
+
+    chosen: Keys of the files in question. inventory: As for `unneeded_by_listing`.
+    """
     folders, parts = Folders(), list[pa.Table]()
     pending, listed, unlisted = list[pa.Table](), 0, needed.names
     hidden, limit = HiddenNames.of(snapshot), arrow_scalar(cutoff_ms, pa.int64())
@@ -113,7 +138,11 @@ def _listed(
         parts.append(_older(files.filter(candidates), limit))
 
     waiting = 0
-    for files in files_of_table(snapshot.storage, snapshot.root, hidden, folders):
+    if inventory is None:
+        batches = files_of_table(snapshot.storage, snapshot.root, hidden, folders)
+    else:
+        batches = iter([files_of_inventory(snapshot, inventory, hidden, folders)])
+    for files in batches:
         pending.append(files)
         waiting += len(files)
         listed += len(files)
@@ -124,6 +153,9 @@ def _listed(
     if pending:
         compare()
     found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
+    if inventory is not None:
+        # The list may lack the logs of other tables.
+        folders.tables += other_tables(snapshot.storage, snapshot.root, one_chunk(found["path"]))
     found = _allowed(snapshot, found, folders, hidden)
     found = _older(with_sizes(snapshot.root, found), limit)
     # A writer may be at work on a temporary file, whatever the retention is.

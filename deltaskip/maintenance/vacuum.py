@@ -52,6 +52,7 @@ def vacuum(
     *,
     lite: bool = False,
     enforce_retention: bool = True,
+    inventory: pa.Table | None = None,
     progress: ProgressCallback | None = None,
 ) -> VacuumResult:
     """Delete the files that no version within the retention needs, and record it in the table's history.
@@ -62,6 +63,7 @@ def vacuum(
         dry_run: Find the files, and delete nothing.
         lite: Find files by the commits in the log, without listing the table's folder.
         enforce_retention: Whether to refuse a retention that is shorter than the table's.
+        inventory: The files below the table's folder, as for `files_of_inventory`; None to list them.
         progress: Called with a phase ("listed", "deleted"), files so far, and their number or 0, in place
             of a bar.
 
@@ -78,7 +80,7 @@ def vacuum(
                 bar.reach(done, total or None)
 
             chosen = {"lite": lite, "enforce_retention": enforce_retention}
-            return vacuum(snapshot, retention_ms, dry_run, **chosen, progress=reach)
+            return vacuum(snapshot, retention_ms, dry_run, **chosen, inventory=inventory, progress=reach)
     started = time.perf_counter()
     snapshot = refresh(snapshot)
     _check_protocol(snapshot)
@@ -87,12 +89,16 @@ def vacuum(
     _check_retention(snapshot, retention_ms, default, enforce_retention)
     now = current_ms()
     cutoff = now - (default if retention_ms is None else retention_ms)
-    find = unneeded_by_log if lite else unneeded_by_listing
-    found = find(snapshot, cutoff, now - default, progress)
-    before = min(cutoff, now - DAY_MS)
-    sidecars = [] if lite else unneeded_sidecars(snapshot, before)
-    key_parts = [] if lite else unneeded_parts(snapshot, before)
-    left_over = () if lite else tuple(left_over_files(snapshot, before))
+    if lite and inventory is not None:
+        raise InvalidArgument(f"A VACUUM of {snapshot.root} takes either LITE or an inventory, not both.")
+    if lite:
+        found = unneeded_by_log(snapshot, cutoff, now - default, progress)
+    else:
+        found = unneeded_by_listing(snapshot, cutoff, now - default, progress, inventory)
+    before, lists = min(cutoff, now - DAY_MS), not lite and inventory is None
+    sidecars = unneeded_sidecars(snapshot, before) if lists else []
+    key_parts = unneeded_parts(snapshot, before) if lists else []
+    left_over = tuple(left_over_files(snapshot, before)) if lists else ()
     deleted = one_chunk(found.files["path"])
     size = exact_sum(found.files["size"])
     seconds = {"find": time.perf_counter() - started}

@@ -60,19 +60,19 @@ def _evaluates_in_zone(node: Node) -> bool:
     match node:
         case n.Cast(child, data_type):
             given = type_of(child)
-            return (_has_instants(given) or _has_instants(data_type)) and given not in (data_type, t.VOID)
+            return (holds_instants(given) or holds_instants(data_type)) and given not in (data_type, t.VOID)
         case n.Call("convert_timezone", (_, _)):
             # From the zone of the session.
             return True
         case n.Call(name, args):
-            instants = any(map(_has_instants, (type_of(node), *map(type_of, args))))
-            return name in _ZONED or (instants and not _is_zoneless(name))
+            instants = any(map(holds_instants, (type_of(node), *map(type_of, args))))
+            return name in _ZONED or (instants and not is_zoneless(name))
         case _:
             return False
 
 
-def _is_zoneless(name: str) -> bool:
-    """Whether a function is known to have the same value in every time zone of the session."""
+def is_zoneless(name: str) -> bool:
+    """Return whether a function is known to have the same value in every time zone of the session."""
     return name in FUNCTIONS and not FUNCTIONS[name].zoned
 
 
@@ -106,15 +106,15 @@ def _reads_zone(text: str, schema: t.StructType, nulls: frozenset[str]) -> bool:
 def _may_read_zone(node: Node, nulls: frozenset[str]) -> bool:
     match node:
         case n.Call(name):
-            return not _is_zoneless(name) or _has_instants(type_of(node))
+            return not is_zoneless(name) or holds_instants(type_of(node))
         case n.Opaque():
             return True
         case n.FieldRef(logical) if logical[0] in nulls:
             return False
         case _:
-            return _has_instants(type_of(node))
+            return holds_instants(type_of(node))
 
 
-def _has_instants(type_: t.DataType | None) -> bool:
-    """Whether there may be instants in values of a type."""
+def holds_instants(type_: t.DataType | None) -> bool:
+    """Return whether there may be instants in values of a type."""
     return type_ is not None and any(inner in (t.TIMESTAMP, t.VARIANT) for inner in t.nested_types(type_))

@@ -224,6 +224,15 @@ _MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
 _POLICY: tuple[CheckpointPolicy, ...] = ("classic", "v2")
 FLOAT_BOUNDS: tuple[FloatBounds, ...] = ("auto", "exact")
 
+
+def codec_argument(text: str) -> str:
+    """Return the codec of a write as DataFileLayout has it. Raises InvalidArgument if it does not exist."""
+    try:
+        return _codec(text)
+    except ValueError:
+        raise InvalidArgument(f"compression must be {_CODEC.expected}, not {text!r}.") from None
+
+
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 

@@ -12,7 +12,7 @@ from typing import Literal
 from deltaskip.records import dataclass
 from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.inserting import Insert
-from deltaskip.statements.maintenance_statements import Generate, Optimize, Restore, Vacuum
+from deltaskip.statements.maintenance_statements import Generate, Optimize, Reorg, Restore, Vacuum
 from deltaskip.statements.namespace_statements import (
     ALL_NAMESPACES,
     NAMESPACE_WORDS,
@@ -238,8 +238,15 @@ GRAMMAR: tuple[StatementForm, ...] = (
         Optimize.read,
     ),
     StatementForm(
+        (("REORG",),),
+        "REORG TABLE name [WHERE predicate] APPLY (PURGE)",
+        "DeltaTable.optimize(purge=True)",
+        "no",
+        Reorg.read,
+    ),
+    StatementForm(
         (("VACUUM",),),
-        "VACUUM name [FULL or LITE] [RETAIN n HOURS] [DRY RUN]",
+        "VACUUM name [FULL or LITE] [USING INVENTORY name or (query)] [RETAIN n HOURS] [DRY RUN]",
         "DeltaTable.vacuum",
         "no",
         Vacuum.read,
@@ -275,7 +282,6 @@ NEAREST: dict[str, str] = {
     "VIEW": "createOrReplaceTempView of the DataFrame of a query",
     "FUNCTION": "spark.udf.register, or CREATE FUNCTION through spark.sql",
     "ANALYZE": "DeltaTable.recompute_stats(), which computes statistics of files",
-    "REORG": "OPTIMIZE, or DeltaTable.optimize(purge=True) to rewrite every file that has deleted rows",
     "CONVERT": "deltaskip.convert_to_delta(spark, path), and register_table(name, path)",
     "MSCK": "nothing: the log lists all files",
     "REPAIR": "nothing: the log lists all files",

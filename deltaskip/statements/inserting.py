@@ -34,24 +34,20 @@ from deltaskip.table.table import DeltaTable
 
 _NO_COLUMNS = t.StructType(())
 
-_INSERTED = "__deltaskip_inserted"
-
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
-    """When a row of the table matches a row of the query.
+class ReplacedBy:
+    """REPLACE USING or ON: when a row of the query replaces a row of the table.
 
     Attributes:
-        columns: Columns whose values are equal, as `=` compares them.
-        on: Text of the condition; None for these columns.
+        on: Text of the condition, or the columns whose values are equal.
         target: Alias of the table in the condition; None for its name.
         source: Alias of the query in the condition.
     """
 
-    columns: NameParts = ()
-    on: str | None = None
+    on: str | NameParts
     target: str | None = None
     source: str | None = None
 
@@ -76,7 +72,7 @@ class Insert(Statement):
     query: str
     overwrite: bool = False
     where: str | None = None
-    matching: Matching | None = None
+    matching: ReplacedBy | None = None
     columns: NameParts = ()
     by_name: bool = False
     partition: tuple[PartitionValue, ...] = ()
@@ -113,9 +109,9 @@ class Insert(Statement):
                 raise reader.error("REPLACE WHERE belongs to INSERT INTO, and OVERWRITE replaces without it")
             if reader.take_words("USING"):
                 named = tuple(reader.parenthesized_list(lambda: reader.name("the name of a column")))
-                matching = Matching(columns=named)
+                matching = ReplacedBy(named)
             elif reader.take_words("ON"):
-                matching = Matching(on=reader.text_until("the condition", *QUERY_WORDS, query=True), target=alias)
+                matching = ReplacedBy(reader.text_until("the condition", *QUERY_WORDS, query=True), alias)
                 alias = None
             elif reader.take_words("WHERE"):
                 where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
@@ -123,7 +119,7 @@ class Insert(Statement):
                 raise reader.error("WHERE, USING or ON is expected after REPLACE")
         if alias is not None:
             raise reader.error("only REPLACE ON has a condition in which the table has an alias")
-        if matching is not None and matching.on is not None and reader.peek_symbol("("):
+        if matching is not None and isinstance(matching.on, str) and reader.peek_symbol("("):
             query = reader.parenthesized()
             reader.take_words("AS")
             matching = replace(matching, source=None if reader.at_end else reader.name("an alias"))
@@ -170,8 +166,14 @@ def _write(
 ) -> Any:
     """Append rows, or replace other rows by them."""
     mode: Literal["keep", "merge"] = "merge" if statement.evolves else "keep"
-    if statement.matching is not None:
-        return _replace_matching(session, statement, statement.matching, table, frame, mode)
+    matching = statement.matching
+    if matching is not None:
+        if isinstance(matching.on, str):
+            target, source = matching.target or statement.name[-1], matching.source or "s"
+            table.overwrite(frame, on=matching.on, schema_mode=mode, target_alias=target, source_alias=source)
+        else:
+            table.overwrite(frame, on=list(matching.on), schema_mode=mode)
+        return NO_ROWS
     own = [scan for scan in scans if scan.snapshot.table_root == table.uri]
     if not statement.overwrite:
         if own:
@@ -189,40 +191,6 @@ def _write(
         _write_what_was_read(table, own, lambda target: target.overwrite(frame, where, partitions, mode))
     else:
         table.overwrite(frame, where, partitions, mode)
-    return NO_ROWS
-
-
-def _replace_matching(
-    session: StatementSession,
-    statement: Insert,
-    matching: Matching,
-    table: DeltaTable,
-    frame: Any,
-    mode: Literal["keep", "merge"],
-) -> Any:
-    """Delete the rows that match a row of the query, and insert all of its rows, in one MERGE.
-
-    # delta-spark 4.4, the options replaceUsing and replaceOn: NULL matches nothing unless the condition is of <=>
-
-    Each row of the query is there twice: once to delete what it matches, and once to be inserted.
-    """
-    spark = session.needed("INSERT … REPLACE USING and ON")
-    target = matching.target or ("t" if matching.columns else statement.name[-1])
-    source = matching.source or "s"
-    condition = matching.on
-    if condition is None:
-        keys = map(quoted_name, matching.columns)
-        condition = " AND ".join(f"{quoted_name(target)}.{key} = {quoted_name(source)}.{key}" for key in keys)
-    rows = frame.selectExpr("*", f"explode(array(true, false)) AS {_INSERTED}")
-    inserted = f"{quoted_name(source)}.{_INSERTED}"
-    merge = table.merge(rows, f"NOT {inserted} AND ({condition})", source, target, schema_mode=mode, spark=spark)
-    merge = merge.when_matched_delete()
-    if mode == "merge":
-        merge = merge.when_not_matched_insert_all([_INSERTED], where=inserted)
-    else:
-        values = {quoted_name(name): f"{quoted_name(source)}.{quoted_name(name)}" for name in frame.columns}
-        merge = merge.when_not_matched_insert(values, where=inserted)
-    merge.execute()
     return NO_ROWS
 
 

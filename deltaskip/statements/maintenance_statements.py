@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, RESTORE and GENERATE."""
+"""OPTIMIZE, REORG, VACUUM, RESTORE and GENERATE."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.text.sql_text import sql_error
+from deltaskip.sparkexpr.text.sql_text import quoted_path, sql_error
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.reader import NameParts, StatementReader
@@ -46,22 +46,45 @@ class Optimize(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Reorg(Statement):
+    """REORG TABLE."""
+
+    name: NameParts
+    where: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> Reorg:
+        """REORG TABLE name [WHERE predicate] APPLY (PURGE)"""
+        reader.need_words("TABLE")
+        name = reader.parts()
+        where = reader.text_until("the predicate", "APPLY") if reader.take_words("WHERE") else None
+        reader.need_words("APPLY")
+        reader.expect("(")
+        if not reader.take_words("PURGE"):
+            raise reader.error("only APPLY (PURGE) is supported")
+        reader.expect(")")
+        return Reorg(name, where)
+
+    def run(self, session: StatementSession) -> Any:
+        table = session.table(self.name)
+        result = table.optimize(self.where, purge=True, spark=session.spark, time_zone=session.time_zone)
+        return rows(OPTIMIZED, [optimized_row(table.snapshot, result)])
+
+
+@dataclass(frozen=True, slots=True)
 class Vacuum(Statement):
-    """VACUUM. hours: the retention; None for the table's."""
+    """VACUUM. hours: the retention; None for the table's. inventory: The query of the files; None to list them."""
 
     name: NameParts
     hours: float | None = None
     dry_run: bool = False
     lite: bool = False
+    inventory: str | None = None
 
     @staticmethod
     def read(reader: StatementReader) -> Vacuum:
-        """VACUUM name [FULL | LITE] [RETAIN n HOURS] [DRY RUN], the last in any order"""
-        name = reader.parts()
-        if reader.peek_words("USING", "INVENTORY"):
-            raise reader.error(
-                "USING INVENTORY is not supported: VACUUM … LITE finds the files without listing folders"
-            )
+        """VACUUM name [FULL | LITE] [USING INVENTORY name | (query)] [RETAIN n HOURS] [DRY RUN], in any order"""
+        name, inventory = reader.parts(), None
         hours: float | None = None
         lite = dry_run = False
         while True:
@@ -70,11 +93,14 @@ class Vacuum(Statement):
                 reader.need_words("HOURS")
             elif reader.take_words("DRY", "RUN"):
                 dry_run = True
+            elif reader.take_words("USING", "INVENTORY"):
+                is_query = reader.peek_symbol("(")
+                inventory = reader.parenthesized() if is_query else f"SELECT * FROM {quoted_path(reader.parts())}"
             elif reader.peek_word("FULL", "LITE"):
                 lite = reader.take_one("FULL", "LITE") == "LITE"
             else:
                 break
-        return Vacuum(name, hours, dry_run, lite)
+        return Vacuum(name, hours, dry_run, lite, inventory)
 
     @property
     def only_reads(self) -> bool:
@@ -83,7 +109,8 @@ class Vacuum(Statement):
     def run(self, session: StatementSession) -> Any:
         table = session.table(self.name)
         enforced = session.setting(_RETENTION_CHECK, "true") != "false"
-        found = table.vacuum(self.hours, self.dry_run, lite=self.lite, enforce_retention=enforced)
+        inventory = None if self.inventory is None else session.catalog.sql(session.spark, self.inventory)
+        found = table.vacuum(self.hours, self.dry_run, lite=self.lite, enforce_retention=enforced, inventory=inventory)
         root = table.uri.rstrip("/")
         shown = [f"{root}/{path}" for path in found.files] if self.dry_run else [root]
         return rows("path STRING", ((each,) for each in shown))

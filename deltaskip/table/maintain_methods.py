@@ -33,6 +33,7 @@ class MaintainingMethods(TableMethods):
         *,
         lite: bool = False,
         enforce_retention: bool = True,
+        inventory: object = None,
     ) -> VacuumResult:
         """Delete the files in the table's folder that no retained version needs, and move to the version VACUUM END.
 
@@ -51,18 +52,23 @@ class MaintainingMethods(TableMethods):
                 failed writes left behind stay.
             enforce_retention: Whether to refuse a retention that is shorter than the table's. A shorter retention can
                 delete files that other writers have not committed yet, and files that readers are using.
+            inventory: The files below the table's folder, such as the inventory report of an object store, so that the
+                folder is not listed: rows as for `append` with the columns path, not percent-encoded, length in bytes,
+                isDir and modificationTime in milliseconds. Files that it lacks stay, and so do directories.
 
         Returns:
             The files with their number and size, directories, and seconds by phase.
 
         Raises:
-            InvalidArgument: The retention is malformed, negative or too short.
+            InvalidArgument: The retention is malformed, negative or too short, or `inventory` has other columns or is
+                combined with `lite`.
             UnsupportedFeature: The table has a feature that deltaskip does not know, is managed by a catalog, or `lite`
                 needs commits that the log no longer contains.
             CorruptLog: The log is damaged. Nothing was deleted.
             StorageError: Storage failed. Some of the files may be deleted, but none that is needed.
             InvalidArgumentType: An argument has a wrong type.
         """
+        from deltaskip.data_files.data import GivenRows
         from deltaskip.maintenance.vacuum import vacuum
 
         done = vacuum(
@@ -71,6 +77,7 @@ class MaintainingMethods(TableMethods):
             arguments.flag("dry_run", dry_run),
             lite=arguments.flag("lite", lite),
             enforce_retention=arguments.flag("enforce_retention", enforce_retention),
+            inventory=None if inventory is None else GivenRows(inventory, "inventory").arrow(self.snapshot.root),
         )
         return self._moved(done)
 

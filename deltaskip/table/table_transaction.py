@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from deltaskip import arguments
@@ -23,7 +24,7 @@ from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.table.methods import TableMethods, time_zone_argument
-from deltaskip.table.write_methods import overwrite_argument
+from deltaskip.table.write_methods import file_options, matching_argument, overwrite_argument
 from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction
 
@@ -72,7 +73,13 @@ class TableTransaction(Transaction):
         write_inserts(self, found, execution_of(after, self._session, "UTC", "Appending"))
 
     def append(
-        self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = SESSION_ZONE
+        self,
+        data: object,
+        schema_mode: Literal["keep", "merge"] = "keep",
+        *,
+        time_zone: str = SESSION_ZONE,
+        compression: str | None = None,
+        max_records_per_file: int | None = None,
     ) -> None:
         """Append rows, as DeltaTable.append does. They are written now and become visible with the commit.
 
@@ -81,6 +88,8 @@ class TableTransaction(Transaction):
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
                 The default is the active Spark session's, and UTC without a session.
+            compression: Codec of the new data files, as for DeltaTable.append.
+            max_records_per_file: The most rows of a new data file, as for DeltaTable.append.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.
@@ -93,7 +102,8 @@ class TableTransaction(Transaction):
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self._session = getattr(data, "sparkSession", None)
-        self.add_metrics(write_metrics(append_to(self, GivenRows(data), schema_mode, zone)))
+        files = file_options(compression, max_records_per_file)
+        self.add_metrics(write_metrics(append_to(self, GivenRows(data), schema_mode, zone, files=files)))
 
     def add_files(
         self,
@@ -134,7 +144,12 @@ class TableTransaction(Transaction):
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
         partition_by: str | Transform | Sequence[str | Transform] | None = None,
+        on: object = None,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
         time_zone: str = SESSION_ZONE,
+        compression: str | None = None,
+        max_records_per_file: int | None = None,
     ) -> None:
         """Replace rows as DeltaTable.overwrite does; before other rows are written in the transaction.
 
@@ -146,9 +161,14 @@ class TableTransaction(Transaction):
                 table's columns by those of the new rows.
             params: Values of the parameters of `where`, as in `read`.
             partition_by: Partition columns of a replaced schema, and transforms; None to keep the table's.
+            on: Condition under which a new row replaces a row of the table, as for DeltaTable.overwrite.
+            source_alias: The name of the new rows in `on`.
+            target_alias: The name of the table in `on`.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
                 The default is the active Spark session's, and UTC without a session.
+            compression: Codec of the data files of the new rows, as for DeltaTable.append.
+            max_records_per_file: The most rows of such a file, as for DeltaTable.append.
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
@@ -162,8 +182,11 @@ class TableTransaction(Transaction):
         """
         text = predicate_text(where, params, self.snapshot)
         replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
+        if on is not None:
+            replaced = replace(replaced, matching=matching_argument(on, target_alias, source_alias, self.snapshot))
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        self.add_metrics(overwrite_in(self, GivenRows(data), replaced, zone))
+        files = file_options(compression, max_records_per_file)
+        self.add_metrics(overwrite_in(self, GivenRows(data), replaced, zone, files))
 
     def alter(self, *changes: TableChange) -> None:
         """Change columns, properties, constraints and clustering, as DeltaTable.alter does.

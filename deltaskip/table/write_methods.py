@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.schema.properties import codec_argument
 from deltaskip.table.methods import TableMethods
-from deltaskip.txn.write_options import WriteOptions
+from deltaskip.txn.write_options import FileOptions, WriteOptions
 
 if TYPE_CHECKING:
-    from deltaskip.dml.overwrite import Overwrite
+    from deltaskip.dml.overwrite import Matching, Overwrite
+    from deltaskip.log import Snapshot
     from deltaskip.transforms import Transform
     from deltaskip.txn.result import WriteResult
 
@@ -29,6 +32,8 @@ class WritingMethods(TableMethods):
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
+        compression: str | None = None,
+        max_records_per_file: int | None = None,
     ) -> WriteResult:
         """Append rows to the latest version of the table, and move to the version that contains them.
 
@@ -46,6 +51,11 @@ class WritingMethods(TableMethods):
             user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of casts between instants and local times. A DataFrame uses its session's time zone.
                 The default is the active Spark session's, and UTC without a session.
+            compression: Codec of the new data files: snappy, zstd, gzip, lz4, lz4_raw, brotli, none or uncompressed.
+                The default is the table's property `delta.parquet.compression.codec`, then the setting
+                `spark.sql.parquet.compression.codec` of the DataFrame's session, then zstd.
+            max_records_per_file: The most rows of a new data file. The default is no limit, or the setting
+                `spark.sql.files.maxRecordsPerFile` of the DataFrame's session.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -63,6 +73,7 @@ class WritingMethods(TableMethods):
 
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         options = self._write_options(txn, user_metadata, time_zone)
+        options = replace(options, files=file_options(compression, max_records_per_file))
         return self._written(append(self.snapshot, data, schema_mode, options))
 
     def append_batch(
@@ -119,8 +130,14 @@ class WritingMethods(TableMethods):
         params: Mapping[str, object] | Sequence[object] | None = None,
         partition_by: str | Transform | Sequence[str | Transform] | None = None,
         txn: tuple[str, int] | None = None,
+        on: object = None,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        data_change: bool = True,
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
+        compression: str | None = None,
+        max_records_per_file: int | None = None,
     ) -> WriteResult:
         """Replace rows of the latest version of the table by new rows, and move to the version that contains them.
 
@@ -143,10 +160,19 @@ class WritingMethods(TableMethods):
                 the other columns.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later version.
+            on: Condition under which a new row replaces a row of the table, such as "target.id <=> source.id", or names
+                of columns that are equal, such as ["id", "day"], as in `merge`. All new rows are inserted. NULL equals
+                nothing, except by `<=>`. The rows of a DataFrame are computed once, and kept meanwhile.
+            source_alias: The name of the new rows in `on`, as in `merge`.
+            target_alias: The name of the table in `on`, as in `merge`.
+            data_change: False if the new rows are those that they replace, in other files. Then streams and the change
+                data feed do not read them. The numbers of rows must be equal.
             user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
                 The default is the active Spark session's, and UTC without a session.
+            compression: Codec of the data files of the new rows, as in `append`.
+            max_records_per_file: The most rows of such a file, as in `append`.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -167,7 +193,11 @@ class WritingMethods(TableMethods):
 
         text = predicate_text(where, params, self.snapshot)
         replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
+        if on is not None:
+            replaced = replace(replaced, matching=matching_argument(on, target_alias, source_alias, self.snapshot))
+        files = file_options(compression, max_records_per_file)
         options = self._write_options(txn, user_metadata, time_zone)
+        options = replace(options, files=files, data_change=arguments.flag("data_change", data_change))
         return self._written(overwrite(self.snapshot, data, replaced, options))
 
     def add_files(
@@ -216,6 +246,21 @@ class WritingMethods(TableMethods):
         values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
         options = self._write_options(txn, user_metadata, time_zone)
         return self._written(add_files(self.snapshot, given, values, options))
+
+
+def file_options(compression: str | None, max_records_per_file: int | None) -> FileOptions:
+    """Return how the data files of new rows are made. Raises InvalidArgument for a value that does not exist."""
+    codec = arguments.text_or_none("compression", compression)
+    rows = arguments.non_negative("max_records_per_file", max_records_per_file)
+    return FileOptions(None if codec is None else codec_argument(codec), rows)
+
+
+def matching_argument(on: object, target_alias: str | None, source_alias: str | None, snapshot: Snapshot) -> Matching:
+    """Return the condition under which a new row replaces a row of a table. Raises as `Matching.of` does."""
+    from deltaskip.dml.overwrite import Matching
+
+    target = arguments.text_or_none("target_alias", target_alias)
+    return Matching.of(on, snapshot.schema, target, arguments.text_or_none("source_alias", source_alias))
 
 
 def overwrite_argument(

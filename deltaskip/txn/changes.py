@@ -106,6 +106,17 @@ class Changes:
         if len(files):
             self.removed.append(files)
 
+    def rearrange(self) -> None:
+        """Let no file action change data: the rows of the new files are those of the removed ones.
+
+        # PROTOCOL, Add File and Remove File, dataChange
+        """
+        for action in chain.from_iterable(each.actions() for each in self.removed):
+            self.put_remove(action)
+        self.removed = []
+        self.adds.update({key: replace(action, data_change=False) for key, action in self.adds.items()})
+        self.removes.update({key: replace(action, data_change=False) for key, action in self.removes.items()})
+
     def put_cdc(self, action: AddCdcFile) -> None:
         """Add a CDC file; see put_add."""
         key = self._key(action.path)

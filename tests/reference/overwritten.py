@@ -79,6 +79,16 @@ class Played:
             new = [row for row in self.rows(6) if row["p"] != "a"]
             gone = {row["p"] for row in new} if self.partition_by else None
             self.overwrite(door, new, None, lambda row, gone=gone: gone is None or row["p"] in gone, dynamic=True)
+        for number, door in enumerate(extent(["format"], ["arrow", "frame", "format", "delta-spark"])):
+            self.append(12)
+            new = [row for row in self.rows(6) if row["p"] != "a"]
+            keys = {row["p"] for row in new} - {None}
+            self.overwrite(door, new, None, lambda row, keys=keys: row["p"] in keys, matching={"replaceUsing": "p"})
+            self.append(20)
+            new = self.rows(0 if number == 1 else 6)
+            older = {row["id"] - 15 for row in new if row["x"]}
+            matching = {"replaceOn": "t.id = s.id - 15 AND s.x > 0", "targetAlias": "t"}
+            self.overwrite(door, new, None, lambda row, older=older: row["id"] in older, matching=matching)
         for door in extent(["arrow"], ["frame", "delta-spark", "arrow"]):
             self.overwrite(door, self.rows(self.chance.choice([0, 7])), None, lambda _row: True)
         self.append(20)
@@ -111,26 +121,40 @@ class Played:
         )
 
     def overwrite(
-        self, door: str, new: list[Row], where: str | None, holds: Callable[[Row], bool], dynamic: bool = False
+        self,
+        door: str,
+        new: list[Row],
+        where: str | None,
+        holds: Callable[[Row], bool],
+        dynamic: bool = False,
+        matching: dict[str, str] | None = None,
     ) -> None:
         before = self.table.version
-        if door == "delta-spark":
-            writer = self.frame(new).write.format("delta").mode("overwrite")
+        if door in ("delta-spark", "format"):
+            writer = self.frame(new).alias("s").write.format("delta" if door == "delta-spark" else "deltaskip")
+            writer = writer.mode("overwrite").options(**(matching or {}))
             if where is not None:
                 writer = writer.option("replaceWhere", where)
-            writer.option("partitionOverwriteMode", "dynamic" if dynamic else "static").save(str(self.folder))
+            if matching is None:
+                writer = writer.option("partitionOverwriteMode", "dynamic" if dynamic else "static")
+            writer.save(str(self.folder))
             self.table.refresh()
         else:
             data = rows([row["id"] for row in new]) if door == "arrow" else self.frame(new)
-            self.table.overwrite(data, where, "dynamic" if dynamic else "static")
+            named: dict[str, Any] = {"partitions": "dynamic" if dynamic else "static"}
+            if matching is not None:
+                on = matching.get("replaceOn") or [matching["replaceUsing"]]
+                aliases = {"source_alias": "s", "target_alias": "t"} if isinstance(on, str) else {}
+                named = {"on": on, **aliases}
+            self.table.overwrite(data, where, **named)
         gone = [row for row in self.model.values() if holds(row)]
         self.model = {i: row for i, row in self.model.items() if not holds(row)} | {row["id"]: row for row in new}
-        what = f"after {door} overwrote {'partitions' if dynamic else where or 'all'} with {len(new)} rows"
+        what = f"after {door} overwrote {'partitions' if dynamic else where or matching or 'all'} with {len(new)} rows"
         if self.table.version > before:
             self.check(what, gone, new)
         else:
             assert not new, what
-            assert not gone or dynamic, what
+            assert not gone or dynamic or matching, what
 
     def check(self, what: str, gone: list[Row] | None = None, new: list[Row] | None = None) -> None:
         """Compare both readers' rows, the row ids and the feed of the last version with the model."""
@@ -199,7 +223,12 @@ class Played:
 
 def play(spark: Any, folder: Path, name: str) -> None:
     """Play one case."""
-    Played(spark, folder, *CASES[name]).play()
+    from deltaskip.spark.session.checks import running_interpreter
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
+
+    with running_interpreter(spark):
+        spark.dataSource.register(DeltaSkipDataSource)
+        Played(spark, folder, *CASES[name]).play()
 
 
 if __name__ == "__main__":

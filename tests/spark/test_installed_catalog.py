@@ -194,6 +194,54 @@ def test_data_frames_are_written_by_name(spark: Any, lake: Any, catalog: Any) ->
     assert sorted(lake("SELECT * FROM lake.db.written")) == [(0,), (1,)]
 
 
+def test_options_of_writes_are_followed_or_refused(spark: Any, lake: Any, catalog: Any) -> None:
+    from pyspark.sql import functions as F
+
+    lake("CREATE TABLE lake.db.options (a INT, p STRING) PARTITIONED BY (p)")
+    lake("INSERT INTO lake.db.options VALUES (1, 'a'), (2, 'a'), (3, 'b')")
+
+    def insert(mode: str, **options: str) -> list[tuple[Any, ...]]:
+        frame = spark.createDataFrame([(1, "n"), (9, "n")], "a INT, p STRING").alias("s")
+        frame.write.mode(mode).options(**options).insertInto("lake.db.options")
+        return sorted(lake("SELECT * FROM lake.db.options"))
+
+    replaced = [(1, "n"), (2, "a"), (3, "b"), (9, "n")]
+    assert (
+        insert("overwrite", replaceUsing="a", compression="gzip", userMetadata="m", txnAppId="x", txnVersion="1")
+        == replaced
+    )
+    assert insert("overwrite", replaceUsing="a", txnAppId="x", txnVersion="1") == replaced
+    table = catalog.load_table("db.options")
+    assert table.history(1)[0].info.members["userMetadata"] == "m" and table.app_versions == {"x": 1}
+    assert {path.endswith(".gz.parquet") for path in table.scan("p = 'n'").paths()} == {True}
+    on = {"replaceOn": "t.a = s.a AND t.p = 'n'", "targetAlias": "t"}
+    assert insert("overwrite", **on, maxRecordsPerFile="1") == replaced
+    assert len(catalog.load_table("db.options").scan("p = 'n'").paths()) == 2
+    assert insert("overwrite", replaceWhere="p = 'n'", dataChange="false") == replaced
+    assert insert("overwrite", partitionOverwriteMode="dynamic") == replaced
+    # The rows come from the table itself.
+    lake_rows = spark.table("lake.db.options").where("a = 1")
+    lake_rows.write.mode("overwrite").option("replaceUsing", "a").insertInto("lake.db.options")
+    assert sorted(lake("SELECT * FROM lake.db.options")) == replaced
+    for mode, options, message in (
+        ("append", {"replaceUsing": "a"}, "goes with mode"),
+        ("append", {"where": "a = 1"}, "option of reads"),
+        ("overwrite", {"replaceUsing": "x"}, "which the table lacks"),
+        ("overwrite", {"replaceUsing": "a", "dataChange": "false"}, "exclude each other"),
+    ):
+        with pytest.raises(Exception, match=message):
+            insert(mode, **options)
+    frame, name = spark.range(1).selectExpr("CAST(id AS INT) AS a", "'n' AS p"), "lake.db.options"
+    for write in (
+        lambda: frame.write.format("deltaskip").mode("overwrite").option("replaceUsing", "a").saveAsTable(name),
+        lambda: frame.writeTo(name).option("replaceUsing", "a").createOrReplace(),
+        lambda: frame.writeTo(name).option("replaceUsing", "a").overwrite(F.col("a") > 0),
+    ):
+        with pytest.raises(Exception, match="replaceUsing"):
+            write()
+    assert sorted(lake("SELECT * FROM lake.db.options")) == replaced
+
+
 def test_tables_are_created_and_replaced_with_their_rows_or_not_at_all(lake: Any, catalog: Any) -> None:
     lake("CREATE TABLE lake.db.staged PARTITIONED BY (day) AS SELECT id, DATE '2026-01-01' AS day FROM range(2)")
     failing = "AS SELECT IF(id = 1, CAST(raise_error('no') AS BIGINT), id) AS id FROM range(3)"

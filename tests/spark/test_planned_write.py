@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
@@ -44,12 +45,15 @@ class Job:
         schema = types.StructType.fromJson(json.loads(schema_to_json(parse_columns(columns))))
         self._writer = cloudpickle.dumps(source.writer(schema, overwrite))
         self.messages: list[Any] = []
+        # Settings of the session.
+        self.settings: dict[str, str] = {}
 
     def task(self, *batches: pa.RecordBatch) -> None:
         from pyspark import TaskContext
 
         context = TaskContext()
         context._partitionId = len(self.messages)
+        context._localProperties = self.settings
         TaskContext._setTaskContext(context)
         self.messages.append(pickle.loads(pickle.dumps(pickle.loads(self._writer).write(iter(batches)))))
 
@@ -100,6 +104,71 @@ def test_overwrites_replace_all_rows_partitions_or_what_a_predicate_says(path: s
     assert ids(written(path, "id BIGINT, q STRING", [], True)) == []
 
 
+NEW = {"id": [1, None, 9], "p": ["n", "n", "n"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({"replaceUsing": "ID"}, [(1, "n"), (2, "b"), (9, "n"), (None, "c"), (None, "n")]),
+        ({"replaceUsing": "id, p"}, [(1, "a"), (1, "n"), (2, "b"), (9, "n"), (None, "c"), (None, "n")]),
+        ({"replaceOn": "t.id <=> s.id", "targetAlias": "t"}, [(1, "n"), (2, "b"), (9, "n"), (None, "n")]),
+        ({"replaceOn": "target.id = new.id + 1 AND new.p = 'n'"},
+         [(1, "a"), (1, "n"), (9, "n"), (None, "c"), (None, "n")]),
+        ({"replaceWhere": "t.p > 'a'", "targetAlias": "t"}, [(1, "a"), (1, "n"), (9, "n"), (None, "n")]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("properties", [{}, {"delta.enableDeletionVectors": "true"}])
+def test_new_rows_replace_those_that_match_them(
+    path: str, options: dict[str, str], left: list[Any], properties: dict[str, str]
+) -> None:
+    table = ds.DeltaTable.create(path, ID_P, properties=properties)
+    table.append({"id": [1, 2, None], "p": ["a", "b", "c"]})
+    nothing = written(path, ID_P, [], True, **options)
+    assert nothing.version == 1 + ("replaceWhere" in options)
+    table.restore(version=1)
+    parts = [{name: values[:2] for name, values in NEW.items()}, {name: values[2:] for name, values in NEW.items()}]
+    typed = [{"id": pa.array(each["id"], pa.int64()), "p": each["p"]} for each in parts]
+    found = [tuple(row.values()) for row in written(path, ID_P, typed, True, **options).scan().to_arrow().to_pylist()]
+    assert sorted(found, key=repr) == sorted(left, key=repr)
+
+
+def test_values_of_tasks_match_as_they_were_given(path: str) -> None:
+    ds.DeltaTable.create(path, ID).append({"id": [1, 2]})
+    table = written(path, "id DOUBLE", [{"id": [1.5, 2.0]}], True, replaceUsing="id")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 1, 2]
+
+
+def test_files_have_the_codec_and_the_rows_of_options_properties_and_settings(path: str) -> None:
+    ds.DeltaTable.create(path, ID)
+    asked = [({"compression": "gzip", "maxRecordsPerFile": "2"}, {}, ("GZIP", [1, 2, 2]))]
+    asked += [({}, {"spark.sql.parquet.compression.codec": "lz4", "spark.sql.files.maxRecordsPerFile": "3"},
+               ("LZ4", [2, 3]))]  # fmt: skip
+    asked += [({"maxRecordsPerFile": "0"}, {"spark.sql.files.maxRecordsPerFile": "3"}, ("ZSTD", [5]))]
+    for options, settings, expected in asked:
+        job = Job(path, ID, True, **options)
+        job.settings = settings
+        job.task(pa.record_batch({"id": [1, 2, 3, 4, 5]}))
+        job.commit()
+        files = [pq.ParquetFile(file).metadata for file in ds.DeltaTable(path).scan().paths()]
+        assert {file.row_group(0).column(0).compression for file in files} == {expected[0]}
+        assert sorted(file.num_rows for file in files) == expected[1]
+
+
+def test_rows_that_are_only_written_again_are_no_change(path: str) -> None:
+    table = ds.DeltaTable.create(path, ID_P, ["p"])
+    for p in ("a", "a", "b"):
+        table.append({"id": [1, 2], "p": [p, p]})
+    again = {"replaceWhere": "p = 'a'", "dataChange": "false"}
+    table = written(path, ID_P, [{"id": [2, 1, 2, 1], "p": ["a"] * 4}], True, **again)
+    assert (table.snapshot.num_files, table.scan().count()) == (2, 6)
+    actions = [json.loads(line) for line in (Path(path) / "_delta_log" / f"{table.version:020}.json").open()]
+    changes = [body["dataChange"] for action in actions for name, body in action.items() if name in ("add", "remove")]
+    assert changes == [False] * 3
+    with pytest.raises(ds.InvalidCommit, match="remove 4 rows and add 1 rows"):
+        written(path, ID_P, [{"id": [2], "p": ["a"]}], True, **again)
+
+
 def test_tasks_number_rows_apart_and_the_table_continues_after_them(path: str) -> None:
     schema = "k BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY -5), id BIGINT"
     ds.DeltaTable.create(path, schema, properties={"delta.columnMapping.mode": "name"})
@@ -134,6 +203,19 @@ def test_a_version_of_an_application_is_written_once(path: str) -> None:
         (True, {"overwriteSchema": "true", "mergeSchema": "true"}, "either mergeSchema or overwriteSchema"),
         (True, {"replaceWhere": "ix = 1"}, "There is no column ix"),
         (True, {"timeZone": "Mars/Olympus"}, "time zone"),
+        (False, {"replaceUsing": "id"}, "goes with mode"),
+        (False, {"dataChange": "false"}, "An append adds rows"),
+        (True, {"replaceUsing": "id", "replaceOn": "t.id = s.id"}, "replaceUsing and replaceOn exclude"),
+        (True, {"replaceUsing": "id", "replaceWhere": "id = 1"}, "replaceUsing and replaceWhere exclude"),
+        (True, {"replaceOn": "t.id = s.id", "partitionOverwriteMode": "static"}, "partitionOverwriteMode exclude"),
+        (True, {"replaceUsing": "id", "overwriteSchema": "true"}, "overwriteSchema exclude"),
+        (True, {"replaceUsing": "id", "dataChange": "false"}, "dataChange exclude"),
+        (True, {"replaceUsing": "id,,"}, "empty column names"),
+        (True, {"replaceUsing": "ix"}, "names the column ix, which the table lacks"),
+        (True, {"replaceOn": "id = id"}, "ambiguous"),
+        (True, {"replaceOn": "target.ix = source.id"}, "no column target.ix"),
+        (True, {"compression": "lzo"}, "compression must be"),
+        (True, {"maxRecordsPerFile": "-1"}, "maxRecordsPerFile"),
     ],
 )
 def test_options_that_cannot_be_followed_are_refused(

@@ -123,6 +123,11 @@ def test_time_travel_in_names(text: str, name: StatementTable) -> None:
             "line 1, column 74",
             "2 columns, but 1 values",
         ),
+        (
+            "REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))",
+            "line 1, column 22",
+            "only APPLY (PURGE) is supported",
+        ),
         ("VACUUM t RETAIN many HOURS", "line 1, column 17", "number of hours"),
         ("RESTORE t", "line 1, column 10", "ends too early"),
         ("DESCRIBE t@x", "line 1, column 12", "t@v3"),

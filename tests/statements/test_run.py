@@ -257,6 +257,12 @@ def test_maintenance(catalog: MemoryCatalog) -> None:
     root = catalog.load_table("db.t").uri
     assert answer(catalog, "VACUUM db.t") == [(root,)]
     assert answer(catalog, "VACUUM db.t RETAIN 200 HOURS DRY RUN") == []
+    listed = f"SELECT '{root}/x' AS path, id AS length, false AS isDir, id AS modificationTime FROM db.t"
+    assert answer(catalog, f"VACUUM db.t USING INVENTORY ({listed}) DRY RUN") == []
+    catalog.load_table("db.t").alter(ds.SetProperty("delta.enableDeletionVectors", "true"))
+    answer(catalog, "DELETE FROM db.t WHERE id = 1")
+    [(_, reorganized)] = answer(catalog, "REORG TABLE db.t APPLY (PURGE)")
+    assert (reorganized["numFilesAdded"], catalog.load_table("db.t").history(1)[0].operation) == (1, "REORG")
     answer(catalog, "DELETE FROM db.t")
     restored = catalog.sql(None, "RESTORE TABLE db.t TO VERSION AS OF 1").to_pylist()
     assert restored[0]["num_restored_files"] == 2

@@ -61,6 +61,9 @@ class ArrowMergeSource(MergeSource):
         ArrowMerge(join, columns, columns.nothing).check()
         return ArrowSourceRows(partial(self._given.table, self._table), columns, join.snapshot)
 
+    def computed(self) -> GivenRows:
+        return self._given
+
     def release(self) -> None:
         """See MergeSource.release."""
 

@@ -6,20 +6,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from deltaskip.actions import AddFile
 from deltaskip.data_files.append import set_schema
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.change_plan import ChangePlan, plan_of_files
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
-from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
+from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.files_to_change import DataFiles, FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.arrow_source import ArrowMergeSource
 from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, check_clauses, expression_text, reads_only_changed_rows
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
+from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
@@ -177,6 +180,41 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
     return _metrics(plan.join, found, applied, rows.count()) | {
         name: int(seconds * 1000) for name, seconds in times.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedFiles:
+    """The rows of a table that match a row of a source, found but not removed yet.
+
+    Attributes:
+        scan: The scan that found the files.
+        files: The files that may contain such rows.
+        deleted: For each file the positions of the rows; None for no rows.
+        execution: Reads and writes the rows of the table.
+    """
+
+    scan: Scan
+    files: DataFiles
+    deleted: RowPositions | None
+    execution: RowExecution
+
+    def remove(self, transaction: Transaction, inserted: Sequence[AddFile]) -> AppliedChanges:
+        """Add the actions that remove the rows, see `apply_changes`. inserted: the new files of the transaction."""
+        transaction.changes.rows_match = removed_rows_match
+        changed = ChangedRows(self.files.take([]), self.files, self.deleted)
+        return apply_changes(transaction, changed, self.execution, inserted)
+
+
+def matched_files(transaction: Transaction, statement: Merge, source: MergeSource) -> MatchedFiles:
+    """Return the rows of the table that a merge which only deletes would delete. Raises as `merge_in` does."""
+    with transaction.cost.phase("plan"):
+        resolved = _resolved(transaction, statement, source)
+        rows = _prepared(resolved, source)
+        plan = _plan(resolved, rows)
+    files = plan.join.files
+    transaction.cost.count("read", len(files), files.size_in_bytes)
+    with transaction.cost.phase("read"):
+        return MatchedFiles(plan.scan, files, rows.matched(plan.join).deleted, rows.execution)
 
 
 @dataclass(frozen=True, slots=True)

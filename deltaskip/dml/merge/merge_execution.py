@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import DataFiles
@@ -141,6 +142,9 @@ class MergeSource(Protocol):
             SchemaError: A value has a type that its column cannot store.
             UnsupportedFeature: An expression can only be evaluated by Spark.
         """
+
+    def computed(self) -> GivenRows:
+        """The rows of the source as they were computed for `prepared`, which comes first."""
 
     def release(self) -> None:
         """Release the cached rows."""

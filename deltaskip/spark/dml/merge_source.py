@@ -29,7 +29,7 @@ from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames
-from deltaskip.spark.dml.persisted_source import PersistedSource
+from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import time_zone_of
@@ -176,6 +176,11 @@ class SparkMergeSource(MergeSource):
         if any(str(self._spark.conf.get(name)).lower() != value for name, value in settings.items()):
             return False
         return is_little_source(int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())))
+
+    def computed(self) -> GivenRows:
+        if self._persisted is not None:
+            return GivenRows(self._persisted.rows.drop(SOURCE_ROW))
+        return GivenRows(arrow_frame(self._spark, self._collected, nullable(self._data.schema)))
 
     def release(self) -> None:
         if self._persisted is not None:

@@ -10,17 +10,20 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.catalogs.staged import StagedTable, changed_since_read
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.fork_safety import cached_property
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.read.parquet_scans import READER_OPTIONS
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.source.options import SourceOptions, option_words
+from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, WRITER_OPTIONS, new_folder
 from deltaskip.spark.write.stored_text import check_stored_text
 from deltaskip.sparkexpr.nodes import Node
@@ -29,6 +32,7 @@ from deltaskip.sparkexpr.types import GENERATION_KEY
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.table.table import DeltaTable
+from deltaskip.txn.operation import record_version
 
 _WRITE = "org.apache.spark.sql.connector.write"
 
@@ -62,28 +66,32 @@ class Target:
     table: DeltaTable | StagedTable
     latest: Callable[[], int] | None = None
 
-    def write(self, rows: Any, replaced: ReplacedRows | None, plan: Any = None) -> None:
+    def write(self, rows: Any, replaced: ReplacedRows | None, options: SourceWriteOptions, plan: Any = None) -> None:
         """Write rows.
 
         Args:
             rows: A DataFrame of the JVM with the columns of the table.
             replaced: The rows of the table that they replace; None for an append.
+            options: The options of the write.
             plan: The logical plan that the rows come from; None for the plan of the DataFrame.
         """
-        read = set(_versions_read(rows.queryExecution().logical() if plan is None else plan, self._uri))
+        read = set(_versions_read(rows.queryExecution().logical() if plan is None else plan, self.uri))
         frame = DataFrame(rows, self.jvm.spark)
         if isinstance(self.table, StagedTable):
             if read and self.latest is not None and read != {self.latest()}:
                 raise changed_since_read(self.name)
-            self.table.append(frame)
+            options.refuse_for_new_table()
+            self.table.append(frame, **options.of_files)
             return
         frame = _computed(frame, self.table, self.name)
+        chosen = None if replaced is None else _replacement(replaced, options, self.table, frame)
         if read:
-            _write_what_was_read(self.table, frame, replaced, min(read))
-        elif replaced is None:
-            self.table.append(frame)
+            _write_what_was_read(self.table, frame, chosen, options, min(read))
+        elif chosen is None:
+            self.table.append(frame, **options.of_files, **options.of_commit)
         else:
-            self.table.overwrite(frame, replaced.where, replaced.partitions)
+            more = {**options.of_files, **options.of_commit, "data_change": options.data_change}
+            self.table.overwrite(frame, **chosen, **more)
 
     def new_folder(self) -> tuple[Storage, str, str]:
         """Return the storage and location of the table, and the name of a new folder for files in it."""
@@ -91,7 +99,8 @@ class Target:
         return table.snapshot.storage, table.snapshot.root, new_folder()
 
     @property
-    def _uri(self) -> str:
+    def uri(self) -> str:
+        """The location of the table."""
         return self.table.location if isinstance(self.table, StagedTable) else self.table.uri
 
 
@@ -137,9 +146,14 @@ class WriteBuilder(Proxy):
     @answers()
     def build(self) -> Any:
         """WriteBuilder: the write."""
+        given = {str(name): str(value) for name, value in self._info.options().asCaseSensitiveMap().items()}
+        with option_words():
+            source = SourceOptions.of({**given, "path": self._target.uri})
+            is_new = isinstance(self._target.table, StagedTable)
+            options = SourceWriteOptions(source, is_new or self._replaced is not None)
         if self._replaced is not None and self._replaced.partitions == "dynamic":
-            return StagedWrite(self.jvm, self._target, self._replaced, self._info)
-        return Write(self.jvm, self._target, self._replaced)
+            return StagedWrite(self.jvm, self._target, self._replaced, options, self._info)
+        return Write(self.jvm, self._target, self._replaced, options)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -165,12 +179,14 @@ class Write(_TargetWrite):
         jvm: The session's JVM.
         target: The target of the write.
         replaced: The rows that they replace; None for an append.
+        options: The options of the write.
     """
 
-    def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows | None) -> None:
+    def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows | None, options: SourceWriteOptions) -> None:
         super().__init__(jvm, f"write #{id(self)} to {target.name}")
         self._target = target
         self._replaced = replaced
+        self._options = options
 
     @answers()
     def toInsertableRelation(self) -> Any:
@@ -180,7 +196,8 @@ class Write(_TargetWrite):
     @answers()
     def insert(self, rows: Any, _overwrite: bool) -> None:
         """InsertableRelation: write the rows."""
-        self._target.write(rows, self._replaced)
+        with option_words():
+            self._target.write(rows, self._replaced, self._options)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -195,15 +212,19 @@ class StagedWrite(_TargetWrite):
         jvm: The session's JVM.
         target: The target of the write.
         replaced: The rows that they replace.
+        options: The options of the write.
         info: The columns and options of the write, a LogicalWriteInfo of Spark.
     """
 
     # Spark 4.1, OverwritePartitionsDynamicExec: Spark has no such node for V1Write.
 
-    def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows, info: Any) -> None:
+    def __init__(
+        self, jvm: Jvm, target: Target, replaced: ReplacedRows, options: SourceWriteOptions, info: Any
+    ) -> None:
         super().__init__(jvm, f"staged write #{id(self)} to {target.name}")
         self._target = target
         self._replaced = replaced
+        self._options = options
         self._info = info
 
     @answers()
@@ -260,7 +281,8 @@ class StagedWrite(_TargetWrite):
         try:
             schema = spark_types.StructType.fromJson(parse_json(self._info.schema().json()))
             rows = spark.read.schema(schema).options(**READER_OPTIONS).parquet(self._path)
-            self._target.write(rows._jdf, self._replaced, self._plan())
+            with option_words():
+                self._target.write(rows._jdf, self._replaced, self._options, self._plan())
         finally:
             delete_folder(*self._folder)
 
@@ -281,21 +303,52 @@ class StagedWrite(_TargetWrite):
         implements = tuple(f"{_WRITE}.{name}" for name in ("Write", "BatchWrite"))
 
 
-def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: ReplacedRows | None, version: int) -> None:
+def _replacement(
+    replaced: ReplacedRows, options: SourceWriteOptions, table: DeltaTable, frame: DataFrame
+) -> dict[str, Any]:
+    """The arguments of `overwrite`: the rows that Spark names, or else those that the options name.
+
+    Raises InvalidArgument if both name rows. # delta-spark 4.4, DeltaTableV2, WriteIntoDeltaBuilder
+    """
+    found = options.replacement(table, schema_of(frame.schema))
+    assert found is not None
+    if not found.replaces_some:
+        return {"where": replaced.where, "partitions": replaced.partitions}
+    if replaced.where is not None or replaced.partitions == "dynamic":
+        raise InvalidArgument(
+            f"The statement and its options name rows of {table.uri} to replace: leave out {options.names_rows}, or "
+            f"write with insertInto and the mode overwrite."
+        )
+    arguments: dict[str, Any] = {"where": found.where, "partitions": found.partitions}
+    matching = found.matching
+    if matching is not None:
+        aliases = {"target_alias": matching.target, "source_alias": matching.source}
+        arguments |= {"on": list(matching.columns) or matching.on, **aliases}
+    return arguments
+
+
+def _write_what_was_read(
+    table: DeltaTable, frame: DataFrame, chosen: dict[str, Any] | None, options: SourceWriteOptions, version: int
+) -> None:
     """Write rows that come from the table itself, in a transaction on the version that the query reads.
 
     The transaction conflicts with commits that change the rows which the query reads. Otherwise an overwrite would
     remove rows that the query has not read.
     """
-    options = getattr(table.snapshot.storage, "options", None)
-    read = DeltaTable(table.uri, version, storage_options=options)
+    storage = getattr(table.snapshot.storage, "options", None)
+    read = DeltaTable(table.uri, version, storage_options=storage)
     parameters = {"mode": "Append", "partitionBy": list(table.partition_columns)}
-    transaction = read.transaction("true", parameters=parameters)
+    transaction = read.transaction("true", parameters=parameters, user_metadata=options.user_metadata)
+    if record_version(transaction, options.app_version):
+        transaction.discard()
+        return
     with transaction:
-        if replaced is None:
-            transaction.append(frame)
-        else:
-            transaction.overwrite(frame, replaced.where, replaced.partitions)
+        if chosen is None:
+            transaction.append(frame, **options.of_files)
+            return
+        transaction.overwrite(frame, **chosen, **options.of_files)
+        if not options.data_change:
+            transaction.changes.rearrange()
 
 
 def _computed(frame: DataFrame, table: DeltaTable, name: str) -> DataFrame:

@@ -18,6 +18,9 @@ from deltaskip.errors import MaintenanceWarning
 from deltaskip.fork_safety import new_lock
 from deltaskip.warning import warn
 
+# Spark 4.1, ParquetOptions and FileFormatWriter: settings of the session that are also options of one write.
+SESSION_CODEC = "spark.sql.parquet.compression.codec"
+SESSION_MAX_ROWS = "spark.sql.files.maxRecordsPerFile"
 _DESCRIPTION = "spark.job.description"
 # Between the pairs of a map of Scala as text, and inside of each.
 _BETWEEN, _IS = "\0", " -> "

@@ -30,10 +30,12 @@ class TaskFiles(WriterCommitMessage):  # type: ignore[misc]
     Attributes:
         written: The files.
         plan: The plan by which they were written.
+        keys: The distinct values of the plan's keys; None for none.
     """
 
     written: WrittenRows
     plan: PlannedWrite
+    keys: pa.Table | None = None
 
     def delete(self) -> None:
         """Delete the files of the task, which no commit has added."""
@@ -63,7 +65,9 @@ class BatchWriter(SentToWorkers, DataSourceArrowWriter):  # type: ignore[misc]
     def commit(self, messages: Sequence[TaskFiles | None]) -> None:
         """Commit the files as one version of the table."""
         if not self._is_done:
-            self._plan.commit([each.written for each in messages if each is not None], self._txn)
+            found = [each for each in messages if each is not None]
+            keys = [each.keys for each in found if each.keys is not None]
+            self._plan.commit([each.written for each in found], self._txn, keys=keys)
 
     def abort(self, messages: Sequence[TaskFiles | None]) -> None:
         """Delete the files of a write after a task failed, and the folders that were made for a new table."""
@@ -86,7 +90,8 @@ def written_by_task(plan: PlannedWrite, batches: Iterator[pa.RecordBatch], is_do
         return TaskFiles(WrittenRows((), 0), plan)
     task = TaskContext.get()
     assert task is not None
-    return TaskFiles(plan.write(batches, task.partitionId()), plan)
+    written, keys = plan.write(batches, task.partitionId())
+    return TaskFiles(written, plan, keys)
 
 
 def delete_uncommitted(messages: Sequence[TaskFiles | None]) -> None:

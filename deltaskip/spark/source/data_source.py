@@ -12,28 +12,18 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from deltaskip.change_feed.change_scan import ChangeScan
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, advice_in
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.spark.columns.spark_types import check_returned_by_python, spark_schema
 from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
-from deltaskip.spark.source.options import SourceOptions
+from deltaskip.spark.source.options import SourceOptions, option_words
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.stream_read import ChangeStreamReader, StreamReader
 from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_reads_apart, pushes_filters
 from deltaskip.sparkexpr.types import StructType
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-_WORDS: dict[tuple[str, object], str] = {
-    ("schema_mode", "merge"): 'with option("mergeSchema", "true")',
-    ("schema_mode", "replace"): 'option("overwriteSchema", "true")',
-    ("partitions", "dynamic"): 'option("partitionOverwriteMode", "dynamic")',
-    ("where", None): "replaceWhere",
-    ("partition_by", None): "partitionBy",
-    ("time_zone", None): "timeZone must be",
-    ("storage_options", "in"): "in options storage.NAME",
-    ("storage_options", None): "the options storage.NAME",
-}
 
 
 def _says(method: _Method) -> _Method:
@@ -43,7 +33,7 @@ def _says(method: _Method) -> _Method:
     def call(*args: Any, **named: Any) -> Any:
         os.environ.pop(HIDE_TRACEBACK, None)
         try:
-            with advice_in(_WORDS):
+            with option_words():
                 return method(*args, **named)
         except DeltaSkipError:
             os.environ[HIDE_TRACEBACK] = "1"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.states import WantedChanges
 from deltaskip.change_feed.version_range import VERSIONS_BEFORE, RangeEnd, VersionRange, version_range
-from deltaskip.errors import DeltaSkipError, InvalidArgument, meant
+from deltaskip.errors import DeltaSkipError, InvalidArgument, advice_in, meant
 from deltaskip.log import Snapshot
 from deltaskip.log.loading import list_log
 from deltaskip.reading.arrow_rows import RowReader
@@ -26,6 +27,18 @@ from deltaskip.table.table import DeltaTable
 STORAGE_PREFIX = "storage."
 """Options with this prefix are storage options of the table."""
 
+_WORDS: dict[tuple[str, object], str] = {
+    ("schema_mode", "merge"): 'with option("mergeSchema", "true")',
+    ("schema_mode", "replace"): 'option("overwriteSchema", "true")',
+    ("partitions", "dynamic"): 'option("partitionOverwriteMode", "dynamic")',
+    ("where", None): "replaceWhere",
+    ("on", None): "replaceOn or replaceUsing",
+    ("data_change", False): 'option("dataChange", "false")',
+    ("partition_by", None): "partitionBy",
+    ("time_zone", None): "timeZone must be",
+    ("storage_options", "in"): "in options storage.NAME",
+    ("storage_options", None): "the options storage.NAME",
+}
 # Options in the spelling of the documentation; Spark does not distinguish letter case.
 _OF_BATCHES = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp", "netChanges")
 _OF_STREAMS = (
@@ -38,7 +51,7 @@ _OF_CHANGES = ("changeSource", "snapshotFirst", "netChanges")
 _OF_APPENDS = ("ignoreDeletes", "skipChangeCommits")
 _WRITES = (
     "mergeSchema", "overwriteSchema", "replaceWhere", "partitionOverwriteMode", "partitionBy", "txnAppId", "txnVersion",
-    "userMetadata",
+    "userMetadata", "replaceUsing", "replaceOn", "targetAlias", "dataChange", "maxRecordsPerFile", "compression",
 )  # fmt: skip
 # Options of other formats, and the options of this format with the same meaning.
 _SAME_OPTION = {"version": " Did you mean versionAsOf?", "timestamp": " Did you mean timestampAsOf?"}
@@ -47,10 +60,10 @@ _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
 _FLAG_OPTIONS = (
     "ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema", "netChanges",
-    "snapshotFirst", "failOnDataLoss",
+    "snapshotFirst", "failOnDataLoss", "dataChange",
 )  # fmt: skip
 _LIMITS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
-_NUMBERS = ("maxPartitionBytes", *_LIMITS, "versionAsOf", "endingVersion", "txnVersion")
+_NUMBERS = ("maxPartitionBytes", *_LIMITS, "versionAsOf", "endingVersion", "txnVersion", "maxRecordsPerFile")
 _FLAGS = {"true": True, "false": False}
 _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
@@ -62,6 +75,11 @@ _CATALOG = (
 )
 _OF_A_TABLE = ("owner", "serialization.format")
 """Options that Spark adds to CREATE TABLE … USING."""
+
+
+def option_words() -> AbstractContextManager[None]:
+    """Within the block, errors name options of the format rather than arguments of DeltaTable."""
+    return advice_in(_WORDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.releases import counted_rows, union_of_frames
-from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.spark.session.session_settings import SESSION_CODEC, SESSION_MAX_ROWS, described_jobs
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
 from deltaskip.sparkexpr import types as t
@@ -50,8 +50,6 @@ from deltaskip.storage.gate import delete_folder
 _FOOTER_READERS = 16
 # Steps between consecutive identity values of a task. They also bound the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
-# Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
-_SESSION_CODEC = "spark.sql.parquet.compression.codec"
 _WRITER_VERSION = "parquet.writer.version"
 # org.apache.parquet.hadoop.ParquetOutputFormat
 _FILTERS, _ADAPTIVE_FILTERS = "parquet.bloom.filter.enabled", "parquet.bloom.filter.adaptive.enabled"
@@ -111,7 +109,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
             options[_WRITER_VERSION] = "PARQUET_2_0"
         options |= _filter_options(layout)
         codec = layout.codec
-        if codec is None and frame.sparkSession.conf.get(_SESSION_CODEC, None) is None:
+        if codec is None and frame.sparkSession.conf.get(SESSION_CODEC, None) is None:
             codec = DEFAULT_CODEC
         target = layout.storage, layout.root, folder
         with _violations_named(plans):
@@ -243,11 +241,13 @@ def _folder_columns(layout: DataFileLayout) -> list[str]:
 
 
 def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
-    """The number of uncompressed rows in a file of the target size, or the session's lower limit; 0 for no limit."""
+    """The number of uncompressed rows in a file of the target size, or the lower limit that is set; 0 for no limit."""
     if layout.arranged:
         return 0
     limit = max(1, layout.target_bytes // sum(map(_width, t.nested_types(layout.schema))))
-    chosen = int(frame.sparkSession.conf.get("spark.sql.files.maxRecordsPerFile", "0") or 0)
+    chosen = layout.max_rows
+    if chosen is None:
+        chosen = int(frame.sparkSession.conf.get(SESSION_MAX_ROWS, "0") or 0)
     return min(limit, chosen) if chosen > 0 else limit
 
 
