@@ -24,8 +24,11 @@ _COULD_NOT_LOOK = 2
 @click.option("--repair", is_flag=True, help="List what can be mended, and mend it after a confirmation.")
 @click.option("--yes", is_flag=True, help="With --repair: do not ask for a confirmation.")
 @click.option("--dry-run", is_flag=True, help="With --repair: only list what would be mended.")
-@click.option("--min-skipped", type=click.FloatRange(0, 100), metavar="PERCENT", help="An error if --where skips less.")
+@click.option(
+    "--min-skipped", type=click.FloatRange(0, 100), metavar="PERCENT", help="An error if a predicate skips less."
+)
 @click.option("--where", multiple=True, metavar="SQL", help="A predicate for --min-skipped. Can be repeated.")
+@click.option("--journal", metavar="FILE", help="Predicates for --min-skipped: the file in which scans note them.")
 @command_line.columns_option("--assert-stats", help="An error if a file lacks statistics of this column.")
 @command_line.json_option
 @command_line.debug_option
@@ -39,6 +42,7 @@ def _verify(
     dry_run: bool,
     min_skipped: float | None,
     where: tuple[str, ...],
+    journal: str | None,
     assert_stats: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -51,6 +55,7 @@ def _verify(
     exist from the log, and replaces wrong statistics. Data is never deleted.
     """
     from deltaskip.errors import StorageError, TableNotFound, UnsupportedFeature
+    from deltaskip.settings import options as settings
 
     for name, given in (("--yes", yes), ("--dry-run", dry_run)):
         if given and not repair:
@@ -63,7 +68,8 @@ def _verify(
         def verified(**options: bool) -> Verification:
             from deltaskip.table.verification import verified as verify_table
 
-            return verify_table(storage, root, data, since, **{**gates, **options})
+            with settings.changed(journal=journal or settings.journal):
+                return verify_table(storage, root, data, since, **{**gates, **options})
 
         agreed = yes and not dry_run
         found = verified(repair=repair, dry_run=not agreed)

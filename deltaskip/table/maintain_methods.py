@@ -176,8 +176,9 @@ class MaintainingMethods(TableMethods):
                 written again; files that do not exist are removed from the log, and wrong statistics are replaced, in
                 one commit. Data is never deleted, and what is not certain is not changed.
             dry_run: With `repair`: list the changes in `repairs`, and make none.
-            min_skipped: Percentage of the files that `where` must skip.
-            where: A predicate, or a list of them, for `min_skipped`.
+            min_skipped: Percentage of the files that each predicate of `where` must skip.
+            where: A predicate, or a list of them, for `min_skipped`. The default is those that scans of the table have
+                noted in the file `deltaskip.options.journal`.
             assert_stats: Names of columns of which every file must have a minimum, a maximum and a null count.
             spark: With `data`: a session, classic or Connect, whose jobs compute the statistics of the files, as for
                 `recompute_stats`. By default, this process reads them.
@@ -191,7 +192,8 @@ class MaintainingMethods(TableMethods):
             UnsupportedFeature: The table has a feature that deltaskip cannot write, for a repair.
             PredicateError: A predicate of `where` is not valid.
             SparkUnavailable: With a session: the executors lack this package.
-            InvalidArgument: An argument has a wrong value, or `min_skipped` and `where` are not given together.
+            InvalidArgument: An argument has a wrong value, `where` is given without `min_skipped`, or there are no
+                predicates for it.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.table.verification import verified

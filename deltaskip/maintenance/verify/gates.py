@@ -8,6 +8,7 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.records import dataclass
+from deltaskip.skipping.journal import noted, paused
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.skipping.table_coverage import table_coverage
@@ -20,7 +21,7 @@ class Gates:
 
     Attributes:
         min_skipped: Percentage of the files that each predicate must skip; None for no such condition.
-        where: The predicates.
+        where: The predicates; the default is those that scans have noted in the journal.
         assert_stats: Names of columns of which every file must have bounds and a null count.
     """
 
@@ -34,15 +35,15 @@ class Gates:
             # Python refuses to convert long integers to text.
             given = f"{self.min_skipped}" if abs(self.min_skipped) < 1e15 else "a number of that size"
             raise InvalidArgument(f"min_skipped must be a percentage from 0 to 100, not {given} (table {table}).")
-        if (self.min_skipped is None) != (not self.where):
-            lacks = "where, the predicates that must skip files" if not self.where else "min_skipped, a percentage"
-            raise InvalidArgument(f"min_skipped and where belong together: also pass {lacks} (table {table}).")
+        if self.min_skipped is None and self.where:
+            raise InvalidArgument(f"where needs min_skipped, the percentage that it must skip (table {table}).")
 
     def violations(self, snapshot: Snapshot) -> Iterator[Found]:
         """Conditions that the latest version does not satisfy. Raises PredicateError and InvalidArgument."""
-        files = snapshot.num_files if self.where or self.assert_stats else 0
-        for where in self.where:
-            kept = len(Scan(snapshot, ReadOptions(where)).files(columns=["uri"]))
+        files = snapshot.num_files if self.min_skipped is not None or self.assert_stats else 0
+        for where in self._predicates(snapshot):
+            with paused():
+                kept = len(Scan(snapshot, ReadOptions(where)).files(columns=["uri"]))
             skipped = 100.0 * (files - kept) / files if files else 100.0
             if self.min_skipped is not None and skipped < self.min_skipped:
                 message = f"{where} skips {skipped:.1f} % of {files:,} files, less than {self.min_skipped:g} %"
@@ -58,3 +59,8 @@ class Gates:
                 lacking = max(files - bounded, files - column.files_with_null_count)
                 if lacking:
                     yield Found("gate.statistics", f"{lacking:,} of {files:,} files lack statistics of {column.name}")
+
+    def _predicates(self, snapshot: Snapshot) -> Sequence[object]:
+        if self.min_skipped is None or self.where:
+            return self.where
+        return [query.where for query in noted(snapshot.table_root) if query.where is not None]

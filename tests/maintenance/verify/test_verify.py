@@ -198,7 +198,7 @@ def test_earlier_versions_are_not_looked_at(sound: Path, tmp_path: Path) -> None
     assert ds.verify(table, since=2).findings == ()
 
 
-def test_gates(sound: Path) -> None:
+def test_gates(sound: Path, tmp_path: Path) -> None:
     table = ds.DeltaTable(sound / "plain")
     assert table.verify(min_skipped=60, where="id = 5").findings == ()
     assert table.verify(min_skipped=60, where=["id = 5", "name = 'n5' OR p = 1"]).rules == {"gate.skipped"}
@@ -208,8 +208,15 @@ def test_gates(sound: Path) -> None:
     )
     bare.append(pa.table({"id": [1], "x": [2]}))
     assert bare.verify(assert_stats=["id", "x"]).rules == {"gate.statistics"}
-    with pytest.raises(ds.InvalidArgument, match="belong together"):
+    with pytest.raises(ds.InvalidArgument, match="where needs min_skipped"):
+        table.verify(where="id = 5")
+    with pytest.raises(ds.InvalidArgument, match=r"set deltaskip\.options\.journal"):
         table.verify(min_skipped=60)
+    with ds.options.changed(journal=str(tmp_path / "journal")):
+        table.scan("id = 5").files()
+        assert table.verify(min_skipped=60).findings == ()
+        table.scan("name = 'n5' OR p = 1").files()
+        assert table.verify(min_skipped=60).rules == {"gate.skipped"}
     with pytest.raises(ds.InvalidArgument, match="no column"):
         table.verify(assert_stats=["zz"])
 
