@@ -26,7 +26,7 @@ from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_text, sql_string,
 OWN_FUNCTIONS = frozenset({
     "abs", "array", "bitmap_construct_agg", "bitmap_count", "char_length", "coalesce", "concat",
     "count", "date_from_unix_date", "element_at", "explode", "forall", "get", "getbit", "greatest", "hex", "if", "in",
-    "isnan", "isnotnull", "isnull", "least", "length", "lower", "map", "map_entries", "map_from_entries", "map_keys",
+    "isnan", "isnotnull", "isnull", "least", "length", "map", "map_entries", "map_from_entries", "map_keys",
     "map_values", "max", "min", "monotonically_increasing_id", "pmod", "raise_error", "rpad", "sequence", "shiftleft",
     "shiftright", "spark_partition_id", "startswith", "struct", "substring", "sum", "timestamp_micros", "to_json",
     "transform", "transform_keys", "transform_values", "try_add", "try_multiply", "unhex", "unix_date", "unix_micros",
