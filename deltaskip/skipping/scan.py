@@ -18,7 +18,6 @@ from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import fewest_files, proved_rows
 from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded_paths, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.skipping.plain_files import PLAIN_COLUMNS, check_plain
 from deltaskip.sparkexpr.values.arrow_values import empty_table
 
 _NO_ROWS = pa.nulls(0, pa.int64())
@@ -86,6 +85,9 @@ class Scan(LogScan):
         """
         root = self.snapshot.table_root
         if arguments.flag("plain", plain):
+            # Reading of footers is not loaded for other plans.
+            from deltaskip.skipping.plain_files import PLAIN_COLUMNS, check_plain
+
             check_plain(self.snapshot, self.files(columns=list(PLAIN_COLUMNS)))
         if self.limit is not None:
             return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
