@@ -418,9 +418,9 @@ class TopScan(TableScan):
         """Return a reader of the files of `files`, see `LogScan.file_batches`."""
         return self.pruned.file_batches(stats, columns)
 
-    def paths(self) -> list[str]:
+    def paths(self, plain: bool = False) -> list[str]:
         """Return the paths of `files`, see `Scan.paths`."""
-        return self.pruned.paths()
+        return self.pruned.paths(plain)
 
     def partitions(self) -> pa.Table:
         """Return the partitions of `files`, see `LogScan.partitions`."""

@@ -66,16 +66,29 @@ class Scan(LogScan):
         """See `LogScan.file_batches`. A scan with a limit computes its list as a whole."""
         return super().file_batches(stats, columns) if self.limit is None else self.files(stats, columns).to_reader()
 
-    def paths(self) -> list[str]:
+    def paths(self, plain: bool = False) -> list[str]:
         """Return the paths of `files()` for `spark.read.parquet(*paths)`: decoded, with glob characters escaped.
 
         Data files contain deleted rows, and no partition columns: use `to_spark` to read the rows of the table. Readers
         other than Spark need the column `uri` of `files()`.
 
+        Args:
+            plain: Whether to refuse files whose rows, as `spark.read.parquet` returns them, are not those of the table:
+                files with deleted rows, without a column, or with physical names, and tables with partition columns,
+                widened types, CHAR or VARCHAR, or collations. The footer of each file is read.
+
         Raises:
             CorruptLog: A path in the log cannot be read.
+            UnsupportedFeature: `plain` is true, and the list alone is not enough; the message says why.
+            DataFileMissing: `plain` is true, and a file does not exist.
+            StorageError: `plain` is true, and a file cannot be read.
         """
         root = self.snapshot.table_root
+        if arguments.flag("plain", plain):
+            # Reading of footers is not loaded for other plans.
+            from deltaskip.skipping.plain_files import PLAIN_COLUMNS, check_plain
+
+            check_plain(self.snapshot, self.files(columns=list(PLAIN_COLUMNS)))
         if self.limit is not None:
             return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
         found: list[str] = []

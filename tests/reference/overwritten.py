@@ -79,7 +79,9 @@ class Played:
             new = [row for row in self.rows(6) if row["p"] != "a"]
             gone = {row["p"] for row in new} if self.partition_by else None
             self.overwrite(door, new, None, lambda row, gone=gone: gone is None or row["p"] in gone, dynamic=True)
-        for number, door in enumerate(extent(["format"], ["arrow", "frame", "format", "delta-spark"])):
+        # Without deletion vectors, delta-spark 4.4 does not find the files that it would rewrite for replaceOn.
+        theirs = ["delta-spark"] if VECTORS.items() <= self.properties.items() else []
+        for number, door in enumerate(extent(["format"], ["arrow", "frame", "format", *theirs])):
             self.append(12)
             new = [row for row in self.rows(6) if row["p"] != "a"]
             keys = {row["p"] for row in new} - {None}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import dataset
 from pyspark.sql import functions as F
 
 import deltaskip as ds
@@ -121,7 +122,7 @@ PARTITION_ROWS = """
 @pytest.mark.usefixtures("found_by_a_job")
 @pytest.mark.parametrize("door", ["append", "arrow", "overwrite", "statement", "update", "format"])
 def test_folders_have_the_values_of_partitions_which_polars_believes(spark: Any, tmp_path: Path, door: str) -> None:
-    polars = pytest.importorskip("polars")
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     own = spark.newSession()
     own.conf.set("spark.sql.session.timeZone", "America/New_York")
     rows = own.sql(PARTITION_ROWS)
@@ -152,6 +153,13 @@ def test_folders_have_the_values_of_partitions_which_polars_believes(spark: Any,
         None,
     ]
     assert found.rows() == expected.select(found.columns).rows()
+    # Those that know no log take the values from the folders, and find the others in the files.
+    paths = [path.removeprefix("file:") for path in table.scan().paths()]
+    names = dict(zip(expected["id"], expected["s"], strict=True))
+    hive = dataset.dataset(paths, format="parquet", partitioning="hive", partition_base_dir=str(tmp_path / "db/t"))
+    assert {row["id"]: row["s"] for row in hive.to_table(columns=["id", "s"]).to_pylist()} == names
+    relation = duckdb.read_parquet(paths, hive_partitioning=True)
+    assert dict(relation.select("id, s").fetchall()) == names
 
 
 def test_a_row_that_spark_cannot_compute_is_an_error_by_name_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:

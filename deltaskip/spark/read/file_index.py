@@ -22,6 +22,7 @@ from deltaskip.spark.session.session_settings import session_settings
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _STATUS = "org.apache.hadoop.fs.FileStatus"
 _BLOCK_BYTES = 128 << 20
+_ROW_INDEX_BYTES = 8
 _OPEN_COST = "spark.sql.files.openCostInBytes"
 _LOCAL_OPEN_COST = 1 << 20
 _LOCAL = regex("^file:/(?!/)")
@@ -46,6 +47,7 @@ def unlisted_scan(
     *,
     values: DataFrame | None = None,
     codes: Sequence[int] | None = None,
+    own_bytes: int = 0,
 ) -> DataFrame:
     """Return the rows of Parquet files that Spark does not list. A missing file fails when the DataFrame runs.
 
@@ -61,12 +63,19 @@ def unlisted_scan(
         options: Options of Spark's Parquet reader.
         values: Tuples of partition values, whose columns follow the files' columns; None for no such columns.
         codes: For each file the index of its row of `values`.
+        own_bytes: Bytes of a row's columns that are not of the table, as Spark estimates them, with its position. They
+            are dropped later, so the size of the files is raised in proportion.
+            # Spark 4.1, EstimationUtils.getSizePerRow: eight bytes, and the default sizes of the columns
     """
     jvm = Jvm(spark)
     jvm.call_back()
     sources = jvm.view.org.apache.spark.sql.execution.datasources
-    statuses = _statuses(jvm, paths, sizes, times, codes)
-    index = _Files(jvm, root, statuses, paths, sum(sizes), values)
+    statuses, size = _statuses(jvm, paths, sizes, times, codes), sum(sizes)
+    if own_bytes:
+        columns = spark_types.StructType([*schema.fields, *([] if values is None else values.schema.fields)])
+        row = 8 + int(jvm.schema(columns).defaultSize())
+        size = size * (row + _ROW_INDEX_BYTES) // (row - own_bytes)
+    index = _Files(jvm, root, statuses, paths, size, values)
     relation = jvm.filled(
         sources.HadoopFsRelation,
         index,
@@ -121,7 +130,7 @@ class _Files(Proxy):
         root: Location that plans show.
         statuses: The files of each tuple of partition values, as an array of arrays of FileStatus.
         paths: The spark_path of each file.
-        size: Bytes of all files.
+        size: The size that Spark plans with, in bytes.
         values: The tuples; None for no partition columns.
     """
 
@@ -185,7 +194,7 @@ class _Files(Proxy):
 
     @answers()
     def sizeInBytes(self) -> Any:
-        """FileIndex: bytes of all files."""
+        """FileIndex: the size that Spark plans with."""
         return self._size
 
     @answers()

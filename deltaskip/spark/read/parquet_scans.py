@@ -118,14 +118,23 @@ def check_has_columns(schema: t.StructType, table: str) -> None:
 
 def tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
     """The tuples of partition values in the order of their codes, under names that no column of a file has."""
+    return _values_of(spark, table, table.tuples, {})
+
+
+def _values_of(
+    spark: SparkSession, table: PartitionTuples, rows: pa.Int64Array, others: Mapping[str, pa.Array]
+) -> DataFrame:
+    """The partition values of these files, under names that no column of a file has, and other columns."""
     names = _tuple_names(table)
-    frame = arrow_frame(spark, pa.table(dict(zip(names, _carried(table, table.tuples), strict=True))))
+    carried = dict(zip(names, _carried(table, rows), strict=True))
+    frame = arrow_frame(spark, pa.table({**carried, **others}))
     return selected(
         frame,
         *(
             f"{decoded_sql(quoted_name(name), field.type, logical_type(field))} AS {quoted_name(name)}"
             for name, field in zip(names, table.fields, strict=True)
         ),
+        *map(quoted_name, others),
     )
 
 
@@ -185,11 +194,40 @@ def _schema(plan: ReadPlan) -> spark_types.StructType:
 def _scan(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> DataFrame:
     """The rows of one scan of a plan."""
     if isinstance(scan, JoinedScan):
-        return _joined(spark, plan, scan)
+        # Connect has no JVM to pass files to.
+        listed = plan.unlisted(scan.rows) if hasattr(spark, "_jvm") else None
+        return _joined(spark, plan, scan) if listed is None else _numbered(spark, plan, scan, listed)
     if isinstance(scan, EntryScan):
         return _entries(spark, plan, scan)
     located = plan.wanted.path is not None or plan.wanted.position is not None
     return _projected(plan, _files(spark, plan, scan, located), _partition_values(plan, scan))
+
+
+def _numbered(spark: SparkSession, plan: ReadPlan, scan: JoinedScan, listed: UnlistedScan) -> DataFrame:
+    """Rows of files that are passed to Spark, each with its number, its partition values and its other values.
+
+    The values are partition columns of the scan, and the rows that are left out, such as the deleted ones, are known by
+    the number of their file. So nothing depends on how Spark writes a path, and Spark estimates the size of the rows as
+    that of the files: # Spark 4.1, SizeInBytesOnlyStatsPlanVisitor: an anti join has the size of its left side
+    """
+    marked, rows = scan.marked, arrow_array(scan.rows, pa.int64())
+    numbers = arrow_array(np.arange(len(rows), dtype=np.int64))
+    beside = {name: column.take(rows) for name, column in plan.wanted.values.items()}
+    values = _values_of(spark, plan.partitions, rows, {_FILE: numbers, **beside})
+    # Spark estimates a number as eight bytes.
+    frame = _files(spark, plan, listed, located=True, values=values, own_bytes=8 * (1 + len(beside)))
+    if marked is not None:
+        if marked.words is None:
+            files = pa.table({_KEY: numbers.take(marked.files), _MARKED: marked.numbers})
+            same = f"{_FILE} = {_KEY} AND {_ROW} = {_MARKED}"
+        else:
+            files = pa.table({_KEY: numbers, _WORDS: marked.words}).filter(pa.array(np.array(marked.counts) > 0))
+            same = f"{_FILE} = {_KEY} AND {_is_bit(_WORDS, 1)}"
+        frame = _with_rows(frame, files, F.expr(same), "left_semi" if scan.only else "left_anti")
+    columns = {
+        f.name: quoted_name(name) for f, name in zip(plan.partitions.fields, _tuple_names(plan.partitions), strict=True)
+    }
+    return _projected(plan, frame, columns, [*map(quoted_name, beside)])
 
 
 def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
@@ -276,8 +314,13 @@ def _is_bit(words: str, value: int) -> str:
     return f"coalesce(getbit({word}, CAST({_ROW} % {1 << WORD_SHIFT} AS INT)), 0) = {value}"
 
 
-def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str]) -> DataFrame:
-    """The columns of the table, and the columns beside them. partition_values: SQL text by logical name."""
+def _projected(
+    plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str], values: Sequence[str] | None = None
+) -> DataFrame:
+    """The columns of the table, and the columns beside them.
+
+    partition_values: SQL text by logical name. values: SQL text of the values of files; None after `_with_files`.
+    """
     wanted = plan.wanted
     for name in partition_values.keys() & {field.name for field in wanted.own}:
         value = f"coalesce({partition_values[name]}, {quoted_name(name)})"
@@ -285,15 +328,25 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
     places = (_PATH, wanted.path), (_ROW, wanted.position)
     beside = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     beside += map(fact_column, FILE_FACTS if wanted.facts else ())
-    beside += [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
+    if values is None:
+        values = [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
+    beside += values
     beside += map(quoted_name, _own_names(plan))
     return _selected(plan, frame, partition_values, beside)
 
 
-def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -> DataFrame:
+def _files(
+    spark: SparkSession,
+    plan: ReadPlan,
+    scan: FileScan,
+    located: bool,
+    values: DataFrame | None = None,
+    own_bytes: int = 0,
+) -> DataFrame:
     """Rows of the files under physical names; a HiveScan and an UnlistedScan add partition columns.
 
-    located: Whether to add the path of each row's file and the position in it.
+    located: Whether to add the path of each row's file and the position in it. values: For an UnlistedScan a row for
+    each file with its partition columns; None for those of the plan. own_bytes: See `unlisted_scan`.
     """
     data = data_schema(plan.data, plan.table.mapping_mode)
     fields = [*data.fields, *_own_fields(plan)]
@@ -309,11 +362,13 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
     if given is None:
         frames = _listed_by_spark(spark, scan, schema, paths)
     else:
-        values, codes = None, None
-        if isinstance(scan, UnlistedScan):
+        codes: Sequence[int] | None = None
+        if values is not None:
+            codes = range(len(paths))
+        elif isinstance(scan, UnlistedScan):
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
         listed = plan.table.root, paths, *given, READER_OPTIONS
-        frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes)]
+        frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes, own_bytes=own_bytes)]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
         frames = [_with_location(frame, hidden, plan.wanted.facts) for frame in frames]
