@@ -24,7 +24,7 @@ LIMITS: dict[str, int] = {
     "delta": 1_800,
     "dml": 5_000,
     "features": 1_200,
-    "kernels": 6_500,
+    "kernels": 6_400,
     "log": 6_950,
     "maintenance": 8_000,
     "reading": 6_550,
@@ -32,7 +32,7 @@ LIMITS: dict[str, int] = {
     "schema": 1_100,
     "skipping": 10_300,
     "spark": 13_900,
-    "sparkexpr": 42_850,
+    "sparkexpr": 42_600,
     "statements": 5_850,
     "stats": 5_650,
     "storage": 3_750,
@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 5_750,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 6_100,
+    "": 6_200,
     "actions": 1_350,
     "alter": 2_050,
     "catalogs": 6_250,
