@@ -1,7 +1,5 @@
 """Texts and folders of partitions: what Hive and Spark write, and what reads back."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

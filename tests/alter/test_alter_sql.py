@@ -1,7 +1,5 @@
 """ALTER TABLE statements as changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Columns that are added, dropped, renamed, moved, described, made nullable and replaced, at any depth."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

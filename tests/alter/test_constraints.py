@@ -1,7 +1,5 @@
 """CHECK constraints that are added over existing rows and dropped, and marks of identity columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Table features that are added and dropped."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

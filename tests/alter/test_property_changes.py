@@ -1,7 +1,5 @@
 """Table properties: validated, typed, and with the features that they need."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import mkdtemp

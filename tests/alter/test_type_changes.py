@@ -1,7 +1,5 @@
 """Types that become wider, lengths of texts, and defaults."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import mkdtemp

@@ -1,7 +1,5 @@
 """The contract of every catalog: tables. Cases are those of Spark's TableCatalog and its tests, in our words."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The contract of every catalog: namespaces. Cases are those of Spark's SupportsNamespaces and its tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

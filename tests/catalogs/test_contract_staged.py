@@ -1,7 +1,5 @@
 """The contract of every catalog: tables that appear with their rows, in one commit, or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The catalog of a Spark session: what it shares with Spark's own SQL, and what a server without Delta keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

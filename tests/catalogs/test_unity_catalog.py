@@ -1,7 +1,5 @@
 """Unity Catalog beside the tables that it manages: names, namespaces, external tables, errors, older servers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

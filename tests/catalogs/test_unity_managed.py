@@ -3,8 +3,6 @@
 # PROTOCOL, Catalog-managed tables; Unity Catalog, ManagedTablesSpec
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

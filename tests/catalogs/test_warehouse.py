@@ -1,7 +1,5 @@
 """What is particular to warehouses: folders, writers at the same time, and what other programs leave in them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """`deltaskip stats`: the coverage report, and statistics that are recomputed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Adding files that something else wrote: what is accepted, what is refused by name, and what is read to know."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -1,7 +1,5 @@
 """Appending Arrow rows to tables: what is stored, what is refused, conflicts, and what a failure leaves."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

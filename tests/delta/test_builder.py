@@ -1,7 +1,5 @@
 """Builders of deltaskip.delta: tables at locations and under names in the catalog of a stock session."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

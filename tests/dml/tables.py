@@ -1,7 +1,5 @@
 """Tables for the tests of changed rows: their rows as Python values, their files, and what a commit contains."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

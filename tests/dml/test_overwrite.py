@@ -1,7 +1,5 @@
 """Overwriting with Arrow rows: what is replaced, by which actions, and what is refused. Rules of Delta's writers."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

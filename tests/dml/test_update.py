@@ -1,7 +1,5 @@
 """Updating rows without Spark: what is set, what follows from it, what is refused; Delta's parameters and metrics."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import date

@@ -1,7 +1,5 @@
 """The tables that mutations start from, and everything that a user reads of a table."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Deletion vectors that delete rows which their files do not have, by every door that reads them."""
 
-from __future__ import annotations
-
 import json
 import struct
 import time

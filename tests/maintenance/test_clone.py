@@ -1,7 +1,5 @@
 """CLONE: a table of another one's files, and nothing that is done to one of them reaches the other."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

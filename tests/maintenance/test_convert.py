@@ -1,7 +1,5 @@
 """Converting folders of Parquet files: schema, partitions, what is refused by name, and what is left out."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """RESTORE: rows, metadata and row ids of an earlier version, in one commit."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

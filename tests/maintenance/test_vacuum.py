@@ -1,7 +1,5 @@
 """VACUUM: which files go, which stay, and that nothing goes when something is wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -6,8 +6,6 @@ Runs in a process of its own. ANSWERS.json holds for each case what differs afte
 finds in the table that deltaskip altered, after both have written rows to it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

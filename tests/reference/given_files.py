@@ -5,8 +5,6 @@
 Prints one JSON object: by name of the folder what each of the two has made of it, as delta-spark reads it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

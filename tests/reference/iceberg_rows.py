@@ -5,8 +5,6 @@
 Runs in a process of its own, since reading tests must not have Delta in their JVM.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

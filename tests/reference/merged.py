@@ -6,8 +6,6 @@ SEEDS is how many merges each case plays. ANSWERS.json has by case the error tha
 each other and with a plain model of rows.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

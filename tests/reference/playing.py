@@ -1,7 +1,5 @@
 """Cases that a process with delta-spark plays one after the other, and how each ended."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import traceback

@@ -1,7 +1,5 @@
 """Tables as delta-spark writes them: one function a table, each reaching a part of the protocol."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

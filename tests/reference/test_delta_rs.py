@@ -1,7 +1,5 @@
 """Tables that delta-rs writes: its rows are the truth, and no file with a matching row is dropped."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path

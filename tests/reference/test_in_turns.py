@@ -1,7 +1,5 @@
 """What deltaskip and delta-spark do in turns, or each to its copy of one table; a module here for each kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -5,8 +5,6 @@
 ANSWERS.json has by seed the error that it ended with and the operations before it; null if the readers agree.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -6,8 +6,6 @@ ANSWERS.json has by case the error that it ended with; null if both agree with a
 by deltaskip in the process and through the session, and by delta-spark, so each reads what the others wrote.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

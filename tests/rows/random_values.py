@@ -1,7 +1,5 @@
 """Random types, and values at their edges: far years, changes of the clock, ends of ranges, odd texts."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 from typing import Any

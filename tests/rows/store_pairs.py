@@ -1,7 +1,5 @@
 """Pairs of types that Spark's store assignment allows: `python -m tests.rows.store_pairs` renews the stored table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

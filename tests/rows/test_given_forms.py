@@ -1,7 +1,5 @@
 """Files of other writers whose names and types need care: what is added is read by every reader, or refused by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

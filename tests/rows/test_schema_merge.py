@@ -1,7 +1,5 @@
 """Schema merge and replacement: writers.md rules 29, 30 and 32."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

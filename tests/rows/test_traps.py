@@ -3,8 +3,6 @@
 The numbers are those of the project's list of rules. Partition values and paths are read back by delta-rs and DuckDB.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Random predicates over a random table's columns, bare or under functions of every kind that skipping knows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from functools import partial

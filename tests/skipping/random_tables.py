@@ -3,8 +3,6 @@
 Nothing is written but a log: pruning never opens a data file, and the oracle is given the rows.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

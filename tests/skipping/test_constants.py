@@ -1,7 +1,5 @@
 """Files of one value a column: any deterministic expression is evaluated, but only where the value is certain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

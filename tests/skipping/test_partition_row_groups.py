@@ -1,7 +1,5 @@
 """Row groups of a checkpoint ruled out by the partition values that its footer bounds."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that sound proofs may skip, and once were read: doubles without NaN, ranges of doubles, NULL partitions."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from datetime import UTC, datetime

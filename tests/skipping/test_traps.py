@@ -1,7 +1,5 @@
 """The traps of skipping: each test fails without the rule that it is named for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from decimal import Decimal

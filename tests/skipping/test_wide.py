@@ -1,7 +1,5 @@
 """Tables of many columns: the work grows with the bytes of their statistics, which calls in three sizes show."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sys

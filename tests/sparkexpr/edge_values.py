@@ -1,7 +1,5 @@
 """Values at the edges of each type, at which the expressions of the grid are evaluated."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any

@@ -5,8 +5,6 @@ without a row in `ARGUMENTS`, or a type without edges, fails a test. The answers
 spark_edges.json.gz, those of later versions, where they differ, beside it; tests.sparkexpr.spark_edges renews them.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Each step is printed before it runs. A step that takes too long or too much memo
 test_bounded), and any error that is not below DeltaSkipError ends it, too.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -4,8 +4,6 @@ An answer is "parse" or "analysis" for a predicate that Spark refuses, "run" for
 the numbers of the rows that match. `python -m tests.sparkexpr.spark_odd` renews the answers.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A small table of every primitive type with awkward values, and random predicates over it in Spark SQL."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ In a call of each function, each argument is replaced by one of each type. Spark
 call, or says the type of the result. The answers are in spark_arguments.json.gz.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -7,8 +7,6 @@ Each expression is analyzed and optimized in a query over a table of the edges, 
 row. It is then applied to each row by itself, because an error in one row of a query would hide the others' answers.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -4,8 +4,6 @@ Every example of a scalar function of the system that is a single expression is 
 mode; those of the present time, of random numbers and of the session apart. The answers are in spark_examples.json.gz.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

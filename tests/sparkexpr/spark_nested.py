@@ -5,8 +5,6 @@ or null if Spark 4.1 refuses it or fails, in UTC and ANSI mode. The command asks
 and for others in its arguments.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

@@ -1,7 +1,5 @@
 """Spark's answers to odd predicates: `python -m tests.sparkexpr.spark_odd` renews spark_odd.json."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -5,8 +5,6 @@ or none is. Spark either fails, or it does not evaluate the argument that fails.
 are those of compiled code and of the interpreter, without the rules of the optimizer that take operands away.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

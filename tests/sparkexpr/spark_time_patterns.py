@@ -4,8 +4,6 @@ The answers of Spark 4.1 in ANSI mode are in spark_time_patterns.json.gz. Texts 
 others that differ from them in a character.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

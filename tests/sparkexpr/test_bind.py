@@ -1,7 +1,5 @@
 """Binding: names, Spark's implicit casts, folding, and what is refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Predicates built with Python operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal

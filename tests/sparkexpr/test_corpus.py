@@ -1,7 +1,5 @@
 """The predicates of the shared corpus: their SQL, parsed and bound, means what their trees say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Long IN lists in one array prune and match as lists of literals do."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Nodes: children, rebuilding, walking, columns."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.sparkexpr import nodes as n

@@ -1,7 +1,5 @@
 """The normal form keeps exactly the rows that the predicate keeps, and has the shape that it promises."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -3,8 +3,6 @@
 `python -m tests.sparkexpr.test_spark_examples` says how many, and which are refused.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The slow oracle: statistics of rows as plain Python values, by the rules of the protocol and of delta-spark."""
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import UTC, date, datetime

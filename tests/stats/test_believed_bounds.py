@@ -1,7 +1,5 @@
 """The table of stats.believed_bounds, cell by cell: what a bound in each form is believed to say about the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal

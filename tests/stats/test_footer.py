@@ -1,7 +1,5 @@
 """What a footer proves and what it does not, on footers made by hand: no values stand behind them."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

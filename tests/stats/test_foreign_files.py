@@ -1,7 +1,5 @@
 """Files as other writers, or other settings of theirs, make them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shredded variants put together again: any value from any shredding schema, at any depth, and what is invalid."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which columns get statistics: as delta-spark 4.4 chose them for the same schema and properties."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.errors import PredicateError, SchemaError

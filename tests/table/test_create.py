@@ -1,7 +1,5 @@
 """Creating tables: the features that they need and no others, names that cannot be, and what exists already."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DeltaTable.detail(): facts about a version, as DESCRIBE DETAIL reports them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables to write to: logs with every property and feature that a test names, and actions for them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

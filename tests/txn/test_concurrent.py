@@ -1,7 +1,5 @@
 """Several processes commit to one table at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

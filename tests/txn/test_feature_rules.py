@@ -1,7 +1,5 @@
 """What table features ask of a transaction: new rows, change files, deletion vectors, domains, times and row ids."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any

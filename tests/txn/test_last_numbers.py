@@ -1,7 +1,5 @@
 """Numbers that a commit continues at the end of 64 bits: it is refused before anything is written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Protocols and metadata that a transaction may not set: features lost or half listed, rules that old files break."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

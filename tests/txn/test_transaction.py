@@ -1,7 +1,5 @@
 """What a transaction writes, and what it refuses before it writes anything."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

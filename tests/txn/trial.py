@@ -9,8 +9,6 @@ other, in the order of the log; every operation that a writer saw succeed is in 
 did so by a conflict with a name.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """SqlCatalog in SQLite and Postgres: names, locations, errors of the database, versions of its tables, counts."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

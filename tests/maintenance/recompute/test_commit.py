@@ -1,7 +1,5 @@
 """Computed statistics committed: the same files again, and only those that are still there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Statistics recomputed without a session: committed by this process, from footers and values."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

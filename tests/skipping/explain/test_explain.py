@@ -1,7 +1,5 @@
 """Explain: counts against a scan of every combination, reasons, and pictures that decode to what was counted."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

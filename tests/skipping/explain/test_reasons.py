@@ -1,7 +1,5 @@
 """Every reason that explain states is true: each claim is checked against the log, the schema or a changed table."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Strings under a collation: what their own statistics prove, and that nothing else proves anything."""
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

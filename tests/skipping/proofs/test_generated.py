@@ -1,7 +1,5 @@
 """Generated columns and hidden partitioning: a predicate on the source prunes by what was generated from it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 The values are of the column's type; nested results are shown as text, or by one of their elements.
 """
 
-from __future__ import annotations
-
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions.collections import COLLECTIONS
 from deltaskip.sparkexpr.functions.jsons import JSONS

@@ -1,7 +1,5 @@
 """Calls of the functions of one family, for the grid of edges (tests/sparkexpr/edges.py)."""
 
-from __future__ import annotations
-
 from deltaskip.sparkexpr import types as t
 
 _CHARSETS = ("UTF-8", "us-ascii", "ISO-8859-1", "UTF-16", "utf-16be", "UTF-16LE", "UTF-32", "latin1")

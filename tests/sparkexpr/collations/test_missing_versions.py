@@ -1,7 +1,5 @@
 """Every way to compare strings under a collation whose version is not installed says what to install."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evaluation by column against Spark's answers at the edges of types (`edges.py`), and against single rows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

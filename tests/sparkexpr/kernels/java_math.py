@@ -3,8 +3,6 @@
 They hold the bits of a few thousand results; tests/sparkexpr/test_spark_math.py compares many more with a live session.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Spark's answers to random patterns, formats and URLs: `python -m tests.sparkexpr.regex.spark_patterns` asks."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -4,8 +4,6 @@ A tree is a list: the class of Catalyst, what it has beside its children, and it
 text that Spark's parser does not accept.
 """
 
-from __future__ import annotations
-
 import ast
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Spark SQL text to nodes: precedence, literals, names, what stays opaque, and what is an error."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 

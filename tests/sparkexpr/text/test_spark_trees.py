@@ -1,7 +1,5 @@
 """The parser against Spark's: the same tree for every text, or the same refusal."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

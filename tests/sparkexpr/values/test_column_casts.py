@@ -1,7 +1,5 @@
 """Texts that fail by column without being read are texts that no cast reads."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Casts and rounding by column give the values of casts and rounding one by one, or leave them over."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hash functions against answers of Spark 4.1 and of the Iceberg specification's Appendix B."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any

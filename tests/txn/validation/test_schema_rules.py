@@ -1,7 +1,5 @@
 """Schemas that no commit may set, by themselves and after the schema that the table has."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

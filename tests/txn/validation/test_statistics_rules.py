@@ -1,7 +1,5 @@
 """Statistics that no added file may have."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Preimages of arithmetic that overflows, against every value of a small type: it wraps around as in Java or raises."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace

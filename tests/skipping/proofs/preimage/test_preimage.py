@@ -1,7 +1,5 @@
 """Functions of a column: which files each prunes, and that no value with a wanted result is outside a preimage."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
