@@ -28,6 +28,7 @@ from setuptools import Extension, setup
 DEBUG = os.environ.get("DELTASKIP_DEBUG") == "1"
 SANITIZE = os.environ.get("DELTASKIP_SANITIZE") == "1"
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+COMPILES = not {"egg_info", "dist_info", "sdist"} & {*sys.argv} or bool({"bdist_wheel", "build_ext"} & {*sys.argv})
 LIMITED_API = "bdist_wheel" in sys.argv and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 DIRECTIVES = {
@@ -216,7 +217,7 @@ if __name__ == "__main__":
     write_stubs()
     if sys.argv[1:] == ["stubs"]:
         sys.exit()
-    setup(
-        ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["."], nthreads=CORES),
-        options=options,
-    )
+    # Source distributions and metadata need no C.
+    if COMPILES:
+        extensions = cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["."], nthreads=CORES)
+    setup(ext_modules=extensions, options=options)
