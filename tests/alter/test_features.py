@@ -1,6 +1,5 @@
 """Table features that are added and dropped."""
 
-import json
 import os
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import deltaskip as ds
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.registry import features_of
 from tests.alter.test_column_changes import commit_info, parameters, table_of
+from tests.builder import logged
 from tests.dml.tables import rows_of
 
 BASE = {"appendOnly", "invariants"}
@@ -218,8 +218,7 @@ def test_dropping_deletion_vectors_leaves_tombstones_of_their_files(tmp_path: Pa
     table.delete()
     table.drop_feature("deletionVectors")
     vectors = {path.name for path in Path(table.snapshot.root).glob("deletion_vector_*.bin")}
-    lines = (Path(table.snapshot.root) / "_delta_log" / f"{table.version:020}.json").read_text().splitlines()
-    removes = [json.loads(line)["remove"] for line in lines if '"remove"' in line]
+    removes = logged(table.snapshot.root, table.version, kind="remove")
     assert len(vectors) == 2 and {each["path"] for each in removes} == vectors
     assert all(each["dataChange"] is False and each["deletionTimestamp"] > 0 for each in removes)
     # Retained versions still read, and a VACUUM within the retention keeps their vectors.

@@ -19,6 +19,8 @@ import deltaskip.data_files.file_rules as file_rules
 from deltaskip import DeltaTable, convert_to_delta
 from deltaskip.features.registry import has_feature
 from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, LONG
+from tests.builder import logged
+from tests.dml.tables import info_of
 from tests.each import each
 from tests.footers import LOGICAL, STRUCT, Element, change_footer, change_types
 from tests.looped import looped
@@ -36,8 +38,7 @@ def write(path: Path, columns: dict[str, Any] | pa.Table, **options: Any) -> Pat
 
 
 def adds(table: DeltaTable) -> list[dict[str, Any]]:
-    text = Path(table.snapshot.root, f"_delta_log/{table.version:020}.json").read_text()
-    return [action["add"] for action in map(json.loads, text.splitlines()) if "add" in action]
+    return logged(table.snapshot.root, table.version, kind="add")
 
 
 def stats_of(table: DeltaTable) -> dict[str, Any]:
@@ -81,8 +82,7 @@ def test_a_file_in_the_folder_is_logged_by_its_relative_path_and_counted(tmp_pat
         {"id": 1, "name": "x"},
         {"id": 2, "name": None},
     ]
-    info = json.loads(Path(tmp_path, "t/_delta_log/00000000000000000001.json").read_text().splitlines()[0])
-    assert info["commitInfo"]["isBlindAppend"] is True
+    assert info_of(table, 1)["isBlindAppend"] is True
 
 
 def test_a_file_outside_is_logged_by_its_uri_and_stays_there(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from tests.dml.tables import info_of
 from tests.each import each
 
 
@@ -39,7 +40,7 @@ def test_a_folder_becomes_a_table_in_place(tmp_path: Path) -> None:
         "day=2024-01-02/a.parquet"
     ]
     assert len(pytest.importorskip("deltalake").DeltaTable(str(tmp_path / "t")).to_pyarrow_table()) == 2
-    info = json.loads((tmp_path / "t/_delta_log/00000000000000000000.json").read_text().splitlines()[0])["commitInfo"]
+    info = info_of(table, 0)
     assert info["operation"] == "CONVERT"
     assert info["operationParameters"] == {
         "numFiles": "2",

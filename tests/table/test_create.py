@@ -12,11 +12,8 @@ import pytest
 import deltaskip as ds
 from deltaskip import DeltaTable, convert_to_delta, transforms
 from deltaskip.features.registry import features_of
+from tests.builder import logged
 from tests.looped import looped
-
-
-def _actions(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "_delta_log/00000000000000000000.json").read_text().splitlines()]
 
 
 def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> None:
@@ -24,7 +21,7 @@ def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> No
         tmp_path / "t", "id BIGINT COMMENT 'key', name STRING", ["NAME"], comment="people", name="persons"
     )
     assert (table.version, table.partition_columns) == (0, ("name",))
-    info, protocol, metadata = (next(iter(action.values())) for action in _actions(tmp_path / "t"))
+    info, protocol, metadata = (next(iter(action.values())) for action in logged(tmp_path / "t", 0))
     assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
     assert metadata["description"] == "people"
     assert info["operation"] == "CREATE TABLE"
@@ -121,7 +118,7 @@ def test_a_table_that_exists_is_kept(tmp_path: Path) -> None:
     with pytest.raises(ds.TableAlreadyExists, match=str(tmp_path / "t")):
         DeltaTable.create(tmp_path / "t", "other STRING")
     assert DeltaTable.create(tmp_path / "t", "other STRING", mode="ignore").schema.names == ("id",)
-    assert len(_actions(tmp_path / "t")) == 3
+    assert len(logged(tmp_path / "t", 0)) == 3
 
 
 def test_a_table_exists_even_if_it_cannot_be_read(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit, UnsupportedFeature
 from deltaskip.sparkexpr import types as t
 from deltaskip.txn.transaction import Transaction
-from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, vector
+from tests.builder import logged
+from tests.txn.tables import SCHEMA, actions, append, file, gone, make_table, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
@@ -335,7 +336,7 @@ def test_a_commit_says_whether_rows_kept_their_ids(tmp_path: Path) -> None:
     txn.remove(gone("c"))
     txn.add(file("d"))
     txn.commit()
-    tags = [lines(tmp_path / "t", version)[0]["commitInfo"]["tags"] for version in (1, 2, 3, 4)]
+    tags = [logged(tmp_path / "t", version)[0]["commitInfo"]["tags"] for version in (1, 2, 3, 4)]
     assert [tag["delta.rowTracking.preserved"] for tag in tags] == ["true", "true", "true", "false"]
 
 
@@ -398,7 +399,7 @@ def test_the_first_in_commit_timestamp_is_after_the_commits_before_it(
     txn = table.transaction()
     change(txn, {ICT: "true"})
     txn.commit()
-    assert lines(tmp_path / "t", 1)[0]["commitInfo"]["inCommitTimestamp"] == before + 1
+    assert logged(tmp_path / "t", 1)[0]["commitInfo"]["inCommitTimestamp"] == before + 1
 
 
 def cluster(txn: Transaction, configuration: str) -> None:
