@@ -9,9 +9,9 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.registry import features_of
-from tests.alter.test_column_changes import commit_info, parameters, table_of
+from tests.alter.test_column_changes import parameters, table_of
 from tests.builder import logged
-from tests.dml.tables import rows_of
+from tests.dml.tables import info_of, rows_of
 
 BASE = {"appendOnly", "invariants"}
 
@@ -36,7 +36,7 @@ def test_rule_65_writer_features_leave_no_trace(tmp_path: Path, name: str) -> No
     table = table_of(tmp_path, "id BIGINT", properties={f"delta.feature.{name}": "supported"})
     table.drop_feature(name.upper())
     assert name not in features_of(table.protocol)
-    assert (commit_info(table)["operation"], parameters(table)) == (
+    assert (info_of(table)["operation"], parameters(table)) == (
         "DROP FEATURE",
         {"featureName": name, "truncateHistory": "false"},
     )
