@@ -5,8 +5,6 @@ without a row in `ARGUMENTS`, or a type without edges, fails a test. The answers
 spark_edges.json.gz, those of later versions, where they differ, beside it; tests.sparkexpr.spark_edges renews them.
 """
 
-import gzip
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,6 +23,7 @@ from deltaskip.sparkexpr.nodes import Call, Cast, Compare, Node
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.sparkexpr.arguments import nested, numbers, patterns, text, times
 from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.stored import read_stored
 
 VERSIONS = ("4.1", "4.3")
 """Versions of Spark with stored answers; the first has all, the others those that differ from it."""
@@ -307,7 +306,7 @@ def file_of(version: str) -> Path:
 @cache
 def stored(version: str) -> dict[str, dict[str, Any] | None]:
     """What the file of a version contains: None for a case that only this version refuses."""
-    found: dict[str, dict[str, Any] | None] = json.loads(gzip.decompress(file_of(version).read_bytes()))
+    found: dict[str, dict[str, Any] | None] = read_stored(file_of(version))
     return found
 
 

@@ -7,10 +7,7 @@ Each expression is analyzed and optimized in a query over a table of the edges, 
 row. It is then applied to each row by itself, because an error in one row of a query would hide the others' answers.
 """
 
-import gzip
-import json
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -27,6 +24,7 @@ from deltaskip.sparkexpr.values.calendar import parse_timestamp_ntz
 from deltaskip.sparkexpr.values.floats import nearest_float
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import ERROR, VERSIONS, Case, answers, cases, decoded, encoded, file_of
+from tests.sparkexpr.stored import session, write_stored
 
 _BATCH = 100
 _ARROW: dict[t.DataType, pa.DataType] = {
@@ -161,17 +159,6 @@ def _canonical(text: str, result: str) -> str | None:
     return text
 
 
-def session() -> Any:
-    """A small Spark session."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    # Without a projection below for what an expression uses twice, such as nullif.
-    builder = builder.config("spark.sql.alwaysInlineCommonExpr", "true")
-    return builder.config("spark.driver.memory", "2g").getOrCreate()
-
-
 def version_of(session: Any) -> str:
     """The major and minor version of a session, as in `VERSIONS`."""
     return ".".join(session.version.split(".")[:2])
@@ -183,8 +170,7 @@ def write(version: str, found: dict[str, dict[str, Any]]) -> None:
     if version != VERSIONS[0]:
         first = answers()
         text = {key: found.get(key) for key in {**first, **found} if found.get(key) != first.get(key)}
-    encoded_text = json.dumps(text, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    file_of(version).write_bytes(gzip.compress(encoded_text.encode(), 9, mtime=0))
+    write_stored(file_of(version), text)
 
 
 def main(version: str, *options: str) -> None:
