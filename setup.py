@@ -100,7 +100,7 @@ def write_stubs() -> None:
 
 def stub_of(source: str, declared: str = "") -> str:
     """The stub of a kernel, from its text and that of its declarations; empty if it offers nothing to Python."""
-    if not re.search("^(def|class|__all__) ", source, re.MULTILINE):
+    if not re.search("^(def |class |__all__ |    def [a-z])", source, re.MULTILINE):
         return ""
     fields = {CLASS.match(each)[2]: "".join(members(each)) for each in blocks(declared) if CLASS.match(each)}
     lines = []
@@ -120,12 +120,12 @@ def stub_of(source: str, declared: str = "") -> str:
 
 def blocks(text: str, indent: str = "") -> list[str]:
     """The text from each line that begins with a word at this indentation to the next one."""
-    return re.split(rf"^(?={indent}[\w@])", text, flags=re.MULTILINE)
+    return re.split(rf"(?<!@property\n)^(?={indent}[\w@])", text, flags=re.MULTILINE)
 
 
 def members(block: str) -> list[str]:
     """What a stub has of the parts of a class."""
-    return [member(each) for each in blocks(block, "    ")[1:]]
+    return [member(each) for each in blocks(DOCSTRING.sub("", block, count=1), "    ")[1:]]
 
 
 def member(block: str) -> str:

@@ -34,6 +34,11 @@ cdef class Table:
     def __len__(self):
         return 1
 
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 2
+
     cdef int _grow(self):
         size: int = 1
 
@@ -65,17 +70,33 @@ class Table:
     def size(self) -> int: ...
     def __init__(self, rows: dict[int, str]) -> None: ...
     def __len__(self) -> int: ...
+    @property
+    def width(self) -> int:
+        """The number of columns."""
 def keep(values: ArrowArrayExportable, op: str, key: bytes | None, first: int = ..., *, strict: bool = ...) -> Lane:
     """Return the rows."""
 def side(pairs: Sequence[tuple[int, int]], share: float) -> Side: ...
 '''
 
 
+DECLARED = '''cdef class Table:
+    """Rows.
+
+    Note: counted at once.
+    """
+
+    cdef readonly int64_t size
+    cdef int hidden
+'''
+
+
 def test_a_stub_has_the_types_of_c_and_those_of_annotations() -> None:
-    assert stub_of(KERNEL, "cdef class Table:\n    cdef readonly int64_t size\n    cdef int hidden\n") == STUB
+    assert stub_of(KERNEL, DECLARED) == STUB
 
 
-def test_a_kernel_without_functions_for_python_has_no_stub() -> None:
+def test_a_kernel_has_a_stub_if_python_calls_a_method_of_it() -> None:
+    stub = "class Keys:\n    ...\n    def close(self) -> None: ...\n"
+    assert stub_of("cdef class Keys:\n    def close(self) -> None:\n        pass\n") == stub
     assert stub_of("cdef class Cursor:\n    def __cinit__(self):\n        pass\n") == ""
 
 
