@@ -10,6 +10,13 @@ import contextvars
 import functools
 import sys
 import types
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
 
 cdef extern from *:
     """
@@ -85,7 +92,7 @@ cdef class _Deep:
             calls_here -= 1
 
 
-def deep(function):
+def deep(function: _F) -> _F:
     """Return a function that may call itself, or other deep functions, to any depth.
 
     Args:

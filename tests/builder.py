@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,33 @@ class TableBuilder:
 def log_file(table: Path, version: int, suffix: str = "json") -> Path:
     """The path of a version's commit, or of another of its files: `…/_delta_log/00…7.suffix`."""
     return table / "_delta_log" / f"{version:020d}.{suffix}"
+
+
+def logged(table: Path | str, *versions: int, kind: str | None = None) -> list[Action]:
+    """The actions of these versions, or of all, in order; with a kind, the members of those of it."""
+    log = Path(table) / "_delta_log"
+    files = [log_file(Path(table), version) for version in versions] or sorted(log.glob("*.json"))
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    actions = [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
+    return actions if kind is None else [action[kind] for action in actions if kind in action]
+
+
+def relog(table: Path, change: Callable[[Action], object], *versions: int) -> None:
+    """Change every action of these versions, or of all, in place; no checksum is left, which would show it."""
+    log = table / "_delta_log"
+    for file in [log_file(table, version) for version in versions] or sorted(log.glob("*.json")):
+        actions = logged(table, int(file.name[:20]))
+        for action in actions:
+            change(action)
+        file.write_text(json_lines(actions), encoding="utf-8")
+    for checksum in log.glob("*.crc"):
+        checksum.unlink()
+
+
+def without_statistics(action: Action) -> None:
+    """Take statistics and tags from an add action."""
+    for name in ("stats", "tags"):
+        action.get("add", {}).pop(name, None)
 
 
 def json_lines(actions: Iterable[Mapping[str, Any]]) -> str:

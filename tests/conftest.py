@@ -246,6 +246,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for path in {item.path for item in items if _with_spark(item)}:
         if not _SOME_WITH_SPARK.search(path.read_text(encoding="utf-8")):
             raise pytest.UsageError(f"{path} has tests with Spark, which nothing in its source says: see conftest.py")
+    # These stay in one worker, which has more of them than others have tests.
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/reference/"))
     if WHOLE:
         return
     seen: set[tuple[str, str, int]] = set()

@@ -1,7 +1,5 @@
 """Counts and digests of the rows of the corpus, as its manifest has them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """One test for many values: every value is checked, and the failure names those that are wrong."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable
 from typing import TypeVar

@@ -5,8 +5,6 @@ test that has no smaller form: it runs none. `conftest.py` does so for every tes
 once must take `some` of them itself.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterable

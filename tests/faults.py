@@ -1,7 +1,5 @@
 """Faults below the public functions: what libraries and the system raise, at the n-th call of what is called there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pickle

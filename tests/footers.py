@@ -1,7 +1,5 @@
 """Parquet files with a changed footer, as other writers make them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ gunicorn. celery: children that write and fork again. iterating: a fork between 
 forkserver: tables are pickled.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import multiprocessing
 import os

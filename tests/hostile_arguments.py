@@ -3,8 +3,6 @@
 The calls are generated from `deltaskip.__all__`: a new function, method or parameter takes part without being named.
 """
 
-from __future__ import annotations
-
 import enum
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Parquet files with any 12 bytes as INT96: nanoseconds of a day, and the number of the Julian day."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path

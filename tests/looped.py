@@ -1,7 +1,5 @@
 """Parameters of a test as a loop: `looped` stands where `pytest.mark.parametrize` would, and there is one test."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any

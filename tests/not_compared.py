@@ -5,8 +5,6 @@
 pytest's summary and the end of `bash .ci/test` print it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

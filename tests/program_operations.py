@@ -4,8 +4,6 @@ Run as `python -m tests.program_operations FOLDER SETTING...`. It prints one JSO
 operation, without what differs from run to run.
 """
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

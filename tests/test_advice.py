@@ -1,7 +1,5 @@
 """Advice in messages, which each interface gives in its own words."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

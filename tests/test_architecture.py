@@ -645,16 +645,6 @@ def test_dataclasses_are_those_of_records() -> None:
     assert found == []
 
 
-def test_every_kernel_has_its_hand_written_types() -> None:
-    wrong = []
-    for path in kernel_sources():
-        # A .pyx without a `def` offers nothing to Python; its .pxd types it for the other kernels.
-        offers = re.search(r"^(?:def|class)\s", path.read_text(encoding="utf-8"), re.MULTILINE)
-        if not (path.with_suffix(".pyi").exists() or (offers is None and path.with_suffix(".pxd").exists())):
-            wrong.append(ident(path))
-    assert not wrong, f"without a .pyi: {wrong}"
-
-
 def test_everything_public_says_what_it_gives() -> None:
     missing = []
     described = described_members()

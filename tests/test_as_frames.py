@@ -1,7 +1,5 @@
 """What has rows becomes a DataFrame of pandas and Polars by one base class."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 It names the table, and nothing of the failed job remains. `faults.py` has what is raised, and where.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json

@@ -1,7 +1,5 @@
 """The loop that many tests share fails for each wrong value, and never because of none."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.each import each

@@ -1,7 +1,5 @@
 """The engine is loaded when it is needed and not before."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

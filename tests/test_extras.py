@@ -1,7 +1,5 @@
 """The packages of extras: those of pyproject.toml, by names that an index has."""
 
-from __future__ import annotations
-
 import tomllib
 
 from deltaskip.extras import PACKAGES, install_command

@@ -1,7 +1,5 @@
 """Children that a process forks while its threads read."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

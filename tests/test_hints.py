@@ -1,7 +1,5 @@
 """Habits of other libraries: the error says what deltaskip has in their place."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Whatever is passed for whichever parameter, only errors of this package come out, and they name what is wrong."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import cycle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every run of the tests ends with what it could not compare with, and how to get it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

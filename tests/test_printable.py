@@ -1,7 +1,5 @@
 """Names, values and locations with control characters: no text for people contains one of them as it is."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

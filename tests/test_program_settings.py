@@ -1,7 +1,5 @@
 """Nothing that the program around sets changes a value, a kept file or a deleted file."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

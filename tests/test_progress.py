@@ -1,7 +1,5 @@
 """The bar of long work: shown after a second to somebody who sees it, and nowhere else."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

@@ -1,7 +1,5 @@
 """The public surface: what `deltaskip` exports, what importing it loads, and how it refuses wrong arguments."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import dataclasses

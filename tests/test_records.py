@@ -1,7 +1,5 @@
 """Dataclasses made by `deltaskip.records`, beside those of the standard library."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """Recursion beyond the stack of one thread: results, errors, context variables, small stacks and signals."""
 
-from __future__ import annotations
-
 import contextvars
 import os
 import signal

@@ -3,8 +3,6 @@
 `tests/test_doors.py` walks the doors of local tables.
 """
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A secret of every provider of credentials: whatever fails, no message, traceback, log, repr or file shows it."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

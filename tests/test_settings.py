@@ -1,7 +1,5 @@
 """Settings of the process: values are checked, documented, and put back."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How results look: few lines with units in a terminal, and HTML that is right in every encoding of a page."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import is_dataclass
 from pathlib import Path

@@ -21,7 +21,8 @@ _DELETION_VECTOR = pa.struct(
         ("cardinality", pa.int64()),
     ]
 )
-FILES_SCHEMA = pa.schema(
+# `ParsedCommits.files` with all columns.
+FILES_SCHEMA: pa.Schema = pa.schema(
     [
         ("commit", pa.int32()),
         ("is_remove", pa.bool_()),
@@ -42,7 +43,21 @@ FILES_SCHEMA = pa.schema(
 _ALWAYS = ("commit", "is_remove", "path", "deletion_vector")
 
 class CommitSyntaxError(ValueError):
-    def __init__(self, commit, line, offset, reason):
+    """A line of a commit is not a valid action.
+
+    Attributes:
+        commit: Ordinal of the commit among `starts`.
+        line: Line within the commit, from 1; blank lines count.
+        offset: Byte offset of the error in `data`.
+        reason: The error without its position: "the text is truncated", "add.size is not a number" …
+    """
+
+    commit: int
+    line: int
+    offset: int
+    reason: str
+
+    def __init__(self, commit: int, line: int, offset: int, reason: str):
         super().__init__(commit, line, offset, reason)
         self.commit = commit
         self.line = line
@@ -54,12 +69,40 @@ class CommitSyntaxError(ValueError):
 
 
 class ParsedCommits:
-    def __init__(self, files, others):
+    """The actions of the commits, in their order.
+
+    Attributes:
+        files: One row per `add` or `remove`.
+        others: (commit, line, name, begin, end) of every other action: data[begin:end] is its value, valid JSON, never
+            null.
+    """
+
+    files: pa.Table
+    others: list[tuple[int, int, str, int, int]]
+
+    def __init__(self, files: pa.Table, others: list[tuple[int, int, str, int, int]]):
         self.files = files
         self.others = others
 
 
-def parse_commits(data, starts, columns=None, *, int64_t chunk_bytes=1 << 30):
+def parse_commits(
+    data: Buffer, starts: Sequence[int], columns: Sequence[str] | None = None, *, int64_t chunk_bytes=1 << 30
+) -> ParsedCommits:
+    r"""Parse newline-delimited JSON commits, which are concatenated in `data`.
+
+    starts: Byte offset of each commit, ascending, the first 0; commit i ends where i + 1 starts. Commits may be empty,
+    contain blank lines, `\r\n` and a byte order mark at their start, and lack the final newline.
+    columns: Names of FILES_SCHEMA to fill; None for all. commit, is_remove, path and deletion_vector are always filled.
+    Other fields are checked as JSON and not copied.
+    chunk_bytes: A new chunk of the table begins at the first line after this many bytes of text (1 to 2**30).
+
+    JSON null and an absent field are Arrow null. A long may be written as an integral double (12.0, 1e3). Map values
+    that are numbers or booleans keep their text. A `stats` that is an object keeps its raw text. Of a key that occurs
+    twice in one object the last value counts. Lone surrogates become U+FFFD.
+
+    Raises CommitSyntaxError for a line that is not a JSON object, is truncated, is not UTF-8, nests deeper than 512,
+    lacks a path, or has a field of the wrong JSON type; ValueError for bad `starts` or `columns`.
+    """
     schema = _schema(columns)
     if not 0 < chunk_bytes <= MAX_LINE_BYTES:
         raise ValueError("chunk_bytes must be between 1 and 2**30.")

@@ -28,7 +28,7 @@ cdef struct Comparison:
     Loop loop
     uint8_t flip
 
-def compare_int64(object values, str op not None, object literal):
+def compare_int64(values: ArrowArrayExportable, str op not None: Op, literal: int) -> Lane:
     """Return the keep mask of `value op literal` for whole numbers.
 
     values: int8, int16, int32, int64, date32, timestamp (the raw number in any unit) or boolean (0 and 1).
@@ -61,7 +61,7 @@ def compare_int64(object values, str op not None, object literal):
     return lane
 
 
-def compare_double(object values, str op not None, double literal):
+def compare_double(values: ArrowArrayExportable, str op not None: Op, double literal) -> Lane:
     """Return the keep mask of `value op literal` for float32 (widened) or float64, in Spark's order.
 
     NaN equals itself and is above all other values; -0.0 = 0.0.
@@ -90,7 +90,7 @@ def compare_double(object values, str op not None, double literal):
     return lane
 
 
-def compare_decimal128(object values, str op not None, object literal):
+def compare_decimal128(values: ArrowArrayExportable, str op not None: Op, literal: int) -> Lane:
     """Return the keep mask of `value op literal` for decimal128.
 
     literal: Any int, unscaled at the values' scale. Outside 128 bits, the result is the same for every value.
@@ -112,7 +112,7 @@ def compare_decimal128(object values, str op not None, object literal):
     return lane
 
 
-def compare_columns_int64(object left, object right, str op not None):
+def compare_columns_int64(left: ArrowArrayExportable, right: ArrowArrayExportable, str op not None: Op) -> Lane:
     """Return the keep mask of `left op right` row by row, of one format that compare_int64 accepts except booleans.
 
     Rows with a null on either side are kept. Raises TypeError for other or different formats, and ValueError for

@@ -4,6 +4,8 @@ Most values differ in their first eight bytes, which compare as one number witho
 are compared only if these are equal.
 """
 
+from typing import TYPE_CHECKING
+
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -20,7 +22,13 @@ cdef struct Strings:
     int64_t last
 
 
-def compare_binary(object values, str op not None, bytes literal not None):
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
+
+
+def compare_binary(values: ArrowArrayExportable, str op not None: Op, bytes literal not None) -> Lane:
     """Return the keep mask of `value op literal` for strings or binary, in the order of unsigned bytes.
 
     Raises TypeError for another format and ValueError for another operator.
@@ -38,7 +46,7 @@ def compare_binary(object values, str op not None, bytes literal not None):
     return lane
 
 
-def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint strict=False):
+def max_may_reach(values: ArrowArrayExportable, bytes literal not None, int64_t cut_from, bint strict=False) -> Lane:
     """Return the keep mask of upper bounds, possibly truncated, that allow a value >= `literal` (> with `strict`).
 
     A bound of `cut_from` bytes or more may be only a prefix of the true maximum, so it is kept if the literal begins
@@ -60,7 +68,9 @@ def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint 
     return lane
 
 
-def in_range_binary(object mins, object maxs, object points, object cut_from=None):
+def in_range_binary(
+    mins: ArrowArrayExportable, maxs: ArrowArrayExportable, points: ArrowArrayExportable, cut_from: int | None = None
+) -> Lane:
     """Return the keep mask of rows with a point p, min <= p <= max, in the order of compare_binary.
 
     mins, maxs, points: String or binary, any offsets; points ascending, without nulls. A null bound is no limit on its

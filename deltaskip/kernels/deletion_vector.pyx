@@ -67,7 +67,7 @@ cdef struct Cursor:
     const uint8_t* end
 
 
-def decode(object data, int64_t expected_cardinality):
+def decode(data: bytes | bytearray | memoryview | pa.Buffer, int64_t expected_cardinality) -> pa.Int64Array:
     """Return the row indexes of a serialized deletion vector, ascending, as int64.
 
     data: Buffer of the magic number and the bitmap, and nothing else. Raises ValueError with the reason if the bytes
@@ -92,7 +92,7 @@ def decode(object data, int64_t expected_cardinality):
     return pa.Array.from_buffers(pa.int64(), out.size // 8, [None, pa.py_buffer(out)])
 
 
-def live_rows(object indexes, int64_t start, int64_t length):
+def live_rows(indexes: ArrowArrayExportable, int64_t start, int64_t length) -> Lane:
     """Return the keep mask of rows `start` to `start + length` of a file: 0 for the rows in `indexes`, else 1.
 
     indexes: Ascending int64, as `decode` returns them. Raises ValueError for a negative start or length, or for nulls.

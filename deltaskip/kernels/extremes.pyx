@@ -21,7 +21,7 @@ cdef struct RealExtremes:
     bint nan
 
 
-def integer_extremes(object values):
+def integer_extremes(values: ArrowArrayExportable) -> tuple[int, int] | None:
     """Return (min, max) of int8 to int64, date32 or timestamps as integers, or None if every value is null.
 
     Raises TypeError for another format.
@@ -44,7 +44,7 @@ def integer_extremes(object values):
     return None if found[0] > found[1] else (found[0], found[1])
 
 
-def float_extremes(object values):
+def float_extremes(values: ArrowArrayExportable) -> tuple[float, float] | None:
     """Return (min, max) of float or double, or None if every value is null.
 
     NaN is the greatest value, and the min only if there is no other. -0.0 equals 0.0, and the first one is returned.
@@ -67,7 +67,7 @@ def float_extremes(object values):
     return found.least, (float("nan") if found.nan else found.greatest)
 
 
-def decimal_extremes(object values):
+def decimal_extremes(values: ArrowArrayExportable) -> tuple[int, int] | None:
     """Return (min, max) of decimal128 as unscaled integers, or None if every value is null.
 
     Raises TypeError for another format.
@@ -83,7 +83,7 @@ def decimal_extremes(object values):
     return _unscaled(least), _unscaled(greatest)
 
 
-def binary_extremes(object values):
+def binary_extremes(values: ArrowArrayExportable) -> tuple[int, int] | None:
     """Return the positions of the first min and the first max of strings or binary, by unsigned bytes.
 
     None if every value is null. Raises TypeError for another format.
@@ -95,7 +95,7 @@ def binary_extremes(object values):
     return None if least < 0 else (least, greatest)
 
 
-def used_entries(object codes, int64_t entries):
+def used_entries(codes: ArrowArrayExportable, int64_t entries) -> Lane:
     """Return the mask of the `entries` of a dictionary that the codes refer to. Null codes refer to none.
 
     codes: int8 to int64. Raises TypeError for another format, and ValueError for a code outside the dictionary.

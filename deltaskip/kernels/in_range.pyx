@@ -14,7 +14,7 @@ from deltaskip.sparkexpr.kernels.lane cimport (
 )
 
 
-def in_range_int64(object mins, object maxs, object points):
+def in_range_int64(mins: ArrowArrayExportable, maxs: ArrowArrayExportable, points: ArrowArrayExportable) -> Lane:
     """Return the keep mask of rows with a point p, min <= p <= max. A null min or max is no limit on its side.
 
     mins, maxs: One format that compare_int64 accepts except booleans. points: int64, ascending, without nulls; without
@@ -48,7 +48,7 @@ def in_range_int64(object mins, object maxs, object points):
     return lane
 
 
-def in_range_double(object mins, object maxs, object points):
+def in_range_double(mins: ArrowArrayExportable, maxs: ArrowArrayExportable, points: ArrowArrayExportable) -> Lane:
     """Return the keep mask of rows with a point p, min <= p <= max, in Spark's order of doubles (see compare_double).
 
     mins, maxs: Both float32 or both float64. points: float64, ascending in that order, without nulls. A null bound is

@@ -83,7 +83,7 @@ cdef class ParquetFiles:
     cdef ByteBuffer scratch
     cdef int64_t count
 
-    def __init__(self, list paths not None):
+    def __init__(self, list paths not None: list[bytes]):
         cdef int64_t i, count = len(paths)
         cdef int fault = FINE
         cdef ByteBuffer names = ByteBuffer.__new__(ByteBuffer)
@@ -112,29 +112,29 @@ cdef class ParquetFiles:
     def __dealloc__(self):
         self._close()
 
-    def close(self):
+    def close(self) -> None:
         """Close the files."""
         self._close()
 
-    def key(self, int64_t number):
+    def key(self, int64_t number) -> bytes | None:
         """Return bytes that are equal for files with the same schema and metadata; None if a file is not read here."""
         cdef File* file = self._checked_file(number)
         if file.fault != FINE:
             return None
         return PyBytes_FromStringAndSize(<const char*>self.keys.data + file.key_start, file.key_size)
 
-    def rows(self, int64_t number):
+    def rows(self, int64_t number) -> int:
         """Return the number of rows of a file."""
         return self._checked_file(number).rows
 
-    def plain_size(self, int64_t number):
+    def plain_size(self, int64_t number) -> int:
         """Return the bytes of the columns of a file before they were compressed, as its footer has them."""
         return self._checked_file(number).plain_size
 
     def take(
-        self, object positions, int64_t leaf, int64_t width, int64_t out_width, bint big_endian, bint optional,
-        int64_t most_bytes=INT32_MAX, bint views=False,
-    ):
+        self, positions: Buffer | npt.NDArray[Any] | None, int64_t leaf, int64_t width, int64_t out_width,
+        bint big_endian, bint optional, int64_t most_bytes=INT32_MAX, bint views=False,
+    ) -> tuple[pa.Buffer | None, ...]:
         """Return the buffers of values of a column: validity (None without nulls), offsets (of byte arrays) and values.
 
         Args:

@@ -44,7 +44,7 @@ cdef struct Leaf:
     int64_t defined
 
 
-def footer_fits(object footer not None):
+def footer_fits(object footer not None: Buffer) -> bool:
     """Return whether the metadata of every column chunk in a footer fits its schema, and can be read.
 
     Args:

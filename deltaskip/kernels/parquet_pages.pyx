@@ -61,7 +61,7 @@ for _size in range(13):
     HEADS[_size] = (1 << 8 * min(_size, 4)) - 1
     TAILS[_size] = (1 << 8 * max(_size - 4, 0)) - 1
 
-CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
+CODECS: Mapping[str, int] = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
 
 REASONS = {
@@ -129,9 +129,9 @@ cdef class RowTaker:
     """
 
     def __init__(
-        self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
-        int64_t most_bytes=INT32_MAX, bint codes=False, bint views=False, int defined=-1, int slot=0,
-        bint repeated=False,
+        self, positions: Buffer | npt.NDArray[Any] | None, int64_t rows, int64_t width, int64_t out_width,
+        bint big_endian, bint optional, int64_t most_bytes=INT32_MAX, bint codes=False, bint views=False,
+        int defined=-1, int slot=0, bint repeated=False,
     ):
         cdef HeldBytes held
         if not 0 <= rows <= INT64_MAX // 32 or not -3 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
@@ -196,7 +196,7 @@ cdef class RowTaker:
             self.values = zeros((self.count + 7) >> 3)
             self.out = self.values.data
 
-    def take_chunk(self, object data not None, int64_t values, int codec, int64_t first_row=-1):
+    def take_chunk(self, object data not None: Buffer, int64_t values, int codec, int64_t first_row=-1) -> None:
         """Take the rows of the next column chunk, or of pages that follow each other in one.
 
         Args:
@@ -223,7 +223,7 @@ cdef class RowTaker:
                 fault = self._pages(chunk, values, codec)
         checked(fault)
 
-    def finish(self):
+    def finish(self) -> tuple[pa.Buffer | None, ...]:
         """Return the buffers of the values: validity (None without nulls), offsets of byte arrays, and values.
 
         Of views these are validity, the views, and buffers of the strings that are not in the views themselves.
@@ -253,14 +253,14 @@ cdef class RowTaker:
         values = pa.py_buffer(self.values) if self.fixed is None else self.fixed
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), values
 
-    def levels(self):
+    def levels(self) -> tuple[int, pa.Buffer, pa.Buffer]:
         """Return the number of slots of a nested column, and the levels of definition and of repetition, as bytes.
 
         Without levels of repetition they are empty. The buffers of `finish` may be longer than the slots.
         """
         return self.done, pa.py_buffer(self.definitions), pa.py_buffer(self.repetitions)
 
-    def entries_taken(self):
+    def entries_taken(self) -> tuple[pa.Buffer, pa.Buffer]:
         """Return the buffers of the entries of the dictionary, of which codes were taken: offsets and bytes.
 
         Raises:

@@ -12,7 +12,7 @@ cdef enum:
     SLASH = 0x2F
 
 
-def all_plain(object paths):
+def all_plain(paths: pa.Array) -> bool:
     """Whether every path is relative and equal to its decoded, encoded and normalized form. Nulls are not plain.
 
     paths: string or large_string Arrow array. A path is plain that has only letters, digits and "-_=./", is not empty,
@@ -29,7 +29,7 @@ def all_plain(object paths):
     return plain
 
 
-def prefixed(bytes prefix, object values):
+def prefixed(bytes prefix not None, values: pa.Array) -> pa.Array:
     """Return a string array of `prefix` followed by each value; nulls stay null. prefix: UTF-8.
 
     Raises ValueError if the texts exceed 2 GiB, the limit of a string array.

@@ -18,7 +18,7 @@ cdef struct Container:
     int64_t runs
 
 
-def encode(object indexes):
+def encode(indexes: ArrowArrayExportable) -> bytes:
     """Serialize row indexes in the portable form with its magic number, each container in its smallest form.
 
     indexes: int64 Arrow array, strictly ascending, not negative, without nulls. Raises ValueError or TypeError else.

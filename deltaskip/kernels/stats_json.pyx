@@ -5,7 +5,9 @@ A key is found in a hash table, so that the time depends on the bytes of a text 
 The value of a leaf stays on its node until the whole text is known to be valid, and then goes to the leaf's column.
 """
 
-from collections import namedtuple
+from typing import NamedTuple
+
+import pyarrow as pa
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -22,13 +24,13 @@ from deltaskip.kernels.leaf_column cimport (
     LeafColumn, Wanted,
 )
 
-MISSING = 0
-JSON_NULL = 1
-STRING = 2
-NUMBER = 3
-BOOLEAN = 4
-NESTED = 5
-INVALID = 6
+MISSING: int = 0
+JSON_NULL: int = 1
+STRING: int = 2
+NUMBER: int = 3
+BOOLEAN: int = 4
+NESTED: int = 5
+INVALID: int = 6
 
 cdef enum:
     NOBODY = -1
@@ -41,28 +43,59 @@ cdef enum:
 # COLLATIONS RFC, Per-file Statistics: the keys of this member are collation identifiers, whose letter case means nothing.
 cdef bytes COLLATED = b"statsWithCollation"
 
-Leaf = namedtuple("Leaf", ("text", "kind"))
+
+class Leaf(NamedTuple):
+    """The values at one path, one per text.
+
+    Attributes:
+        text: large_string: strings unescaped, numbers as written, "true", "false"; null for every other kind.
+        kind: uint8: 0 missing, 1 JSON null, 2 string, 3 number, 4 boolean, 5 object or array, 6 the whole text is not JSON.
+    """
+
+    text: pa.Array
+    kind: pa.Array
 
 
-def extract_leaves(stats, paths):
+
+def extract_leaves(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[Leaf]:
+    """Return the values at `paths` (keys from the root through objects only) of each JSON text, in their order.
+
+    stats: string, large_string, binary or large_binary Array (not chunked). A null text has kind 0 everywhere.
+    A key of a path that occurs twice in its object makes every leaf at or below it missing (kind 0).
+    Bare NaN, Infinity and -Infinity are numbers. Values outside the paths are skipped: brackets, strings and the
+    end of the text are checked there, numbers and literals are not.
+
+    Raises TypeError for an array of another type, ValueError for an empty path.
+    """
     return [Leaf(*leaf) for leaf in _extract(stats, paths, TEXTS)]
 
 
-def extract_int64(stats, paths):
+def extract_int64(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
+    """As extract_leaves, but (int64 values, uint8 kinds).
+
+    A value is there if the number is integral and in range (12, 12.0, 1.2e1), else it is null. A number of more than 15
+    digits with a point or an exponent is null, as the double that it is the text of may have lost digits.
+    """
     return _extract(stats, paths, LONGS)
 
 
-def extract_double(stats, paths):
+def extract_double(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
+    """As extract_leaves, but (double values, uint8 kinds).
+
+    A value is the double nearest to the number, infinite beyond the range; NaN and infinities if written without
+    quotes; else null.
+    """
     return _extract(stats, paths, DOUBLES)
 
 
-def count_comparisons(stats, paths):
+def count_comparisons(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> int:
+    """Return how many comparisons of a key with a wanted key `extract_leaves` makes; tests bound its work by it."""
     return _read(stats, paths, TEXTS)[0].comparisons
 
 
 cdef tuple _read(object stats, object paths, Wanted wanted):
     cdef BinaryView texts = binary_view(stats)
-    cdef KeyTree tree = KeyTree(wanted)
+    cdef _KeyTree tree = _KeyTree(wanted)
     cdef int code
     leaves = [tree.add(tuple(path), texts.length) for path in paths]
     with nogil:
@@ -72,7 +105,7 @@ cdef tuple _read(object stats, object paths, Wanted wanted):
 
 
 cdef list _extract(object stats, object paths, Wanted wanted):
-    cdef KeyTree tree
+    cdef _KeyTree tree
     tree, leaves = _read(stats, paths, wanted)
     arrays = [(<LeafColumn>column).finish(wanted) for column in tree.owners]
     return [arrays[leaf] for leaf in leaves]
@@ -114,7 +147,7 @@ cdef inline uint64_t hash_key(int parent, const uint8_t* key, int64_t size) noex
 
 
 @cython.final
-cdef class KeyTree:
+cdef class _KeyTree:
     """The wanted paths, node 0 is the root of every text."""
     cdef ByteBuffer nodes       # Node by Node
     cdef ByteBuffer shapes      # Shape by Shape

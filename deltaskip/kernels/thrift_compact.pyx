@@ -64,7 +64,7 @@ cdef class _Cursor:
         return <int64_t>value
 
 
-def read_struct(bytes data not None):
+def read_struct(bytes data not None) -> dict[int, Any]:
     """Return the struct at the start of `data`, and ignore the bytes after it.
 
     Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError if
@@ -73,7 +73,7 @@ def read_struct(bytes data not None):
     return _struct(_opened(data, False, DEEPEST + 2), 0)
 
 
-def read_fields(bytes data not None, int levels=DEEPEST + 2):
+def read_fields(bytes data not None, int levels=DEEPEST + 2) -> dict[int, tuple[int, Any]]:
     """Return the struct at the start of `data`, from which `write_fields` writes the same bytes again.
 
     Field id → the kind of its value, and the value as `read_struct` returns it; of a list the kind of its items, and
@@ -84,7 +84,7 @@ def read_fields(bytes data not None, int levels=DEEPEST + 2):
     return _struct(_opened(data, True, levels), 0)
 
 
-def write_fields(dict fields not None):
+def write_fields(dict fields not None: dict[int, tuple[int, Any]]) -> bytes:
     """Return the bytes of a struct that `read_fields` has returned, and whose values may have been changed."""
     cdef bytearray out = bytearray()
     _put_struct(out, fields)

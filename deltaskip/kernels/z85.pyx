@@ -18,7 +18,7 @@ for _value, _character in enumerate(ALPHABET):
     DIGITS[<int>_character] = _value
 
 
-def z85_decode(str text not None):
+def z85_decode(str text not None) -> bytes:
     """Decode Z85 text (ZeroMQ RFC 32): four bytes for every five characters.
 
     Raises ValueError for a length that is not a multiple of five, a character outside the alphabet, or five characters
@@ -47,7 +47,7 @@ def z85_decode(str text not None):
     return out
 
 
-def z85_encode(bytes data not None):
+def z85_encode(bytes data not None) -> str:
     """Encode the bytes as Z85 text. Raises ValueError if their number is not a multiple of four."""
     if len(data) % 4 != 0:
         raise ValueError(f"Z85 encodes multiples of 4 bytes, not {len(data)} bytes.")
@@ -58,7 +58,7 @@ def z85_encode(bytes data not None):
     return b"".join(out).decode("ascii")
 
 
-def z85_variants(object texts):
+def z85_variants(texts: object) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     """Decode variants that are their metadata and their value, one behind the other, as Z85 text.
 
     # PROTOCOL, Statistics for Variant Columns. Zeros that fill up the last four bytes stay at the end of the value. In the

@@ -1,7 +1,5 @@
 """One table names the fields of actions; the dataclasses, the kernels and the checkpoint's types agree with it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import MISSING, fields
 from typing import Any

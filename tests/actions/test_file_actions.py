@@ -1,7 +1,5 @@
 """Rows of FILE_SCHEMA as actions and back."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """Lines of commits from columns: the same text as from one action after the other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Texts and folders of partitions: what Hive and Spark write, and what reads back."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math
@@ -21,73 +19,58 @@ from deltaskip.actions.partition_folders import HIVE_NULL, hive_folder, partitio
 from deltaskip.actions.partition_values import partition_texts
 from deltaskip.actions.paths import decode_path, encode_location, encode_path
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructField,
-    arrow_type,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import domain_values
 from tests.looped import looped
 
 # As delta-spark 4.4 writes them, beside the text of the log.
 IN_NEW_YORK = 1_710_052_200_000_000  # 2024-03-10 01:30:00 in New York
-FOLDERS: list[tuple[DataType, Any, str | None, str]] = [
-    (STRING, "a b/%:é+#", "a b/%:é+#", "p=a b%2F%25%3Aé+%23"),
-    (STRING, None, None, f"p={HIVE_NULL}"),
-    (STRING, "", None, f"p={HIVE_NULL}"),
-    (STRING, "..", "..", "p=.."),
+FOLDERS: list[tuple[t.DataType, Any, str | None, str]] = [
+    (t.STRING, "a b/%:é+#", "a b/%:é+#", "p=a b%2F%25%3Aé+%23"),
+    (t.STRING, None, None, f"p={HIVE_NULL}"),
+    (t.STRING, "", None, f"p={HIVE_NULL}"),
+    (t.STRING, "..", "..", "p=.."),
     (
-        STRING,
+        t.STRING,
         "a=b'c\"d*e?f\\g{h}i[j]k^l\x7fm\nn\x00",
         "a=b'c\"d*e?f\\g{h}i[j]k^l\x7fm\nn\x00",
         "p=a%3Db%27c%22d%2Ae%3Ff%5Cg%7Bh}i%5Bj%5Dk%5El%7Fm%0An%00",
     ),
-    (LONG, -(2**63), "-9223372036854775808", "p=-9223372036854775808"),
-    (BOOLEAN, True, "true", "p=true"),
-    (DOUBLE, -0.0, "-0.0", "p=-0.0"),
-    (DOUBLE, math.nan, "NaN", "p=NaN"),
-    (DOUBLE, -math.inf, "-Infinity", "p=-Infinity"),
-    (DOUBLE, 1e21, "1.0E21", "p=1.0E21"),
-    (FLOAT, 0.10000000149011612, "0.1", "p=0.1"),
-    (DecimalType(20, 3), Decimal("-12345678901234567.125"), "-12345678901234567.125", "p=-12345678901234567.125"),
-    (DecimalType(38, 38), Decimal("1E-38"), "0." + "0" * 37 + "1", "p=0." + "0" * 37 + "1"),
-    (BINARY, b"a/b", "a/b", "p=a%2Fb"),
-    (BINARY, b"", None, f"p={HIVE_NULL}"),
-    (DATE, 0, "1970-01-01", "p=1970-01-01"),
-    (DATE, -141_428, "1582-10-14", "p=1582-10-14"),
-    (DATE, -719_529, "-0001-12-31", "p=-0001-12-31"),
-    (TIMESTAMP, IN_NEW_YORK, "2024-03-10T06:30:00.000000Z", "p=2024-03-10 01%3A30%3A00"),
-    (TIMESTAMP, -1, "1969-12-31T23:59:59.999999Z", "p=1969-12-31 18%3A59%3A59.999999"),
-    (TIMESTAMP_NTZ, -62_135_596_800_000_000, "0001-01-01 00:00:00", "p=0001-01-01 00%3A00%3A00"),
-    (TIMESTAMP_NTZ, 500_000, "1970-01-01 00:00:00.500000", "p=1970-01-01 00%3A00%3A00.500000"),
+    (t.LONG, -(2**63), "-9223372036854775808", "p=-9223372036854775808"),
+    (t.BOOLEAN, True, "true", "p=true"),
+    (t.DOUBLE, -0.0, "-0.0", "p=-0.0"),
+    (t.DOUBLE, math.nan, "NaN", "p=NaN"),
+    (t.DOUBLE, -math.inf, "-Infinity", "p=-Infinity"),
+    (t.DOUBLE, 1e21, "1.0E21", "p=1.0E21"),
+    (t.FLOAT, 0.10000000149011612, "0.1", "p=0.1"),
+    (t.DecimalType(20, 3), Decimal("-12345678901234567.125"), "-12345678901234567.125", "p=-12345678901234567.125"),
+    (t.DecimalType(38, 38), Decimal("1E-38"), "0." + "0" * 37 + "1", "p=0." + "0" * 37 + "1"),
+    (t.BINARY, b"a/b", "a/b", "p=a%2Fb"),
+    (t.BINARY, b"", None, f"p={HIVE_NULL}"),
+    (t.DATE, 0, "1970-01-01", "p=1970-01-01"),
+    (t.DATE, -141_428, "1582-10-14", "p=1582-10-14"),
+    (t.DATE, -719_529, "-0001-12-31", "p=-0001-12-31"),
+    (t.TIMESTAMP, IN_NEW_YORK, "2024-03-10T06:30:00.000000Z", "p=2024-03-10 01%3A30%3A00"),
+    (t.TIMESTAMP, -1, "1969-12-31T23:59:59.999999Z", "p=1969-12-31 18%3A59%3A59.999999"),
+    (t.TIMESTAMP_NTZ, -62_135_596_800_000_000, "0001-01-01 00:00:00", "p=0001-01-01 00%3A00%3A00"),
+    (t.TIMESTAMP_NTZ, 500_000, "1970-01-01 00:00:00.500000", "p=1970-01-01 00%3A00%3A00.500000"),
 ]
 
 
 @looped("data_type, value, text, folder", FOLDERS)
 def test_a_partition_has_the_text_and_the_folder_that_delta_spark_writes(
-    data_type: DataType, value: Any, text: str | None, folder: str
+    data_type: t.DataType, value: Any, text: str | None, folder: str
 ) -> None:
     array = values_of([value, None], data_type)
     assert partition_texts(array, data_type).to_pylist() == [text, None]
-    assert partition_folder([StructField("p", data_type)], [value], "America/New_York") == folder
+    assert partition_folder([t.StructField("p", data_type)], [value], "America/New_York") == folder
 
 
-def values_of(values: list[Any], data_type: DataType) -> pa.Array:
-    arrow = arrow_type(data_type)
-    if data_type == DATE:
+def values_of(values: list[Any], data_type: t.DataType) -> pa.Array:
+    arrow = t.arrow_type(data_type)
+    if data_type == t.DATE:
         return pa.array(values, pa.int32()).view(arrow)
-    if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
+    if data_type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return pa.array(values, pa.int64()).view(arrow)
     return pa.array(values, arrow)
 
@@ -111,7 +94,7 @@ def test_names_of_columns_are_escaped_like_values() -> None:
 
 
 def test_folders_of_several_columns_are_nested_in_order() -> None:
-    columns = [StructField("day", DATE), StructField("City", STRING)]
+    columns = [t.StructField("day", t.DATE), t.StructField("City", t.STRING)]
     assert partition_folder(columns, [19_000, "New York/NY"]) == "day=2022-01-08/City=New York%2FNY"
 
 
@@ -124,7 +107,7 @@ def test_a_value_longer_than_a_file_name_gets_a_folder_of_its_own() -> None:
 
 def test_bytes_that_are_not_utf8_are_refused() -> None:
     with pytest.raises(PartitionValueError, match="not UTF-8"):
-        partition_texts(pa.array([b"\xff"]), BINARY)
+        partition_texts(pa.array([b"\xff"]), t.BINARY)
 
 
 def test_lone_surrogates_are_refused_by_name() -> None:
@@ -162,16 +145,16 @@ def test_two_texts_never_share_a_folder(one: str, other: str) -> None:
 @given(
     st.sampled_from(
         [
-            (DATE, st.integers(-700_000, 2_900_000)),
-            (TIMESTAMP, st.integers(-(2**62), 2**62)),
-            (TIMESTAMP_NTZ, st.integers(-(2**62), 2**62)),
-            (BYTE, st.integers(-128, 127)),
-            (DOUBLE, st.floats()),
-            (DecimalType(18, 4), st.decimals(-(10**13), 10**13, places=4)),
+            (t.DATE, st.integers(-700_000, 2_900_000)),
+            (t.TIMESTAMP, st.integers(-(2**62), 2**62)),
+            (t.TIMESTAMP_NTZ, st.integers(-(2**62), 2**62)),
+            (t.BYTE, st.integers(-128, 127)),
+            (t.DOUBLE, st.floats()),
+            (t.DecimalType(18, 4), st.decimals(-(10**13), 10**13, places=4)),
         ]
     ).flatmap(lambda pair: st.tuples(st.just(pair[0]), st.lists(st.none() | pair[1])))
 )
-def test_texts_of_columns_read_back_as_the_values(drawn: tuple[DataType, list[Any]]) -> None:
+def test_texts_of_columns_read_back_as_the_values(drawn: tuple[t.DataType, list[Any]]) -> None:
     data_type, values = drawn
     array = values_of(values, data_type)
     texts = partition_texts(array, data_type).to_pylist()

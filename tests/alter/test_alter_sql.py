@@ -1,8 +1,5 @@
 """ALTER TABLE statements as changes."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ import deltaskip as ds
 from deltaskip.alter.alter_sql import parse_alter
 from deltaskip.errors import SchemaError
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from tests.dml.tables import info_of
 from tests.each import each
 
 
@@ -126,8 +124,7 @@ def test_statements_alter_the_table(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, b INT")
     assert table.alter_sql("ADD COLUMN c INT AFTER id", user_metadata="ticket 5").operation == "ADD COLUMNS"
     assert table.schema.names == ("id", "c", "b")
-    commit = (tmp_path / "t/_delta_log/00000000000000000001.json").read_text().splitlines()[0]
-    assert json.loads(commit)["commitInfo"]["userMetadata"] == "ticket 5"
+    assert info_of(table)["userMetadata"] == "ticket 5"
 
 
 def test_rule_24_expressions_are_stored_as_typed(tmp_path: Path) -> None:

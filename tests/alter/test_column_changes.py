@@ -1,7 +1,5 @@
 """Columns that are added, dropped, renamed, moved, described, made nullable and replaced, at any depth."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -15,6 +13,7 @@ import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, InvalidCommit, SchemaError
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
+from tests.dml.tables import info_of
 from tests.each import each
 
 COLUMNS = (
@@ -27,15 +26,9 @@ def table_of(folder: Path, columns: str = COLUMNS, **options: Any) -> ds.DeltaTa
     return ds.DeltaTable.create(folder / "t", columns, **options)
 
 
-def commit_info(table: ds.DeltaTable) -> dict[str, Any]:
-    log = Path(table.snapshot.root) / "_delta_log" / f"{table.version:020}.json"
-    found: dict[str, Any] = json.loads(log.read_text().splitlines()[0])["commitInfo"]
-    return found
-
-
 def parameters(table: ds.DeltaTable) -> dict[str, Any]:
     """The operation's parameters with the JSON in them parsed."""
-    found = commit_info(table)["operationParameters"]
+    found = info_of(table)["operationParameters"]
     return {name: json.loads(text) if text.startswith(("[", "{")) else text for name, text in found.items()}
 
 
@@ -218,7 +211,7 @@ def test_rule_21_dropping_not_null_changes_only_metadata(tmp_path: Path) -> None
     table = table_of(tmp_path, "id BIGINT NOT NULL, s STRUCT<a: INT NOT NULL> NOT NULL, arr ARRAY<INT>")
     table.alter(ds.UpdateColumnNullability("id", nullable=True), ds.UpdateColumnNullability("s.a", nullable=True))
     assert table.schema == parse_columns("id BIGINT, s STRUCT<a: INT> NOT NULL, arr ARRAY<INT>")
-    assert commit_info(table)["operation"] == "CHANGE COLUMNS"
+    assert info_of(table)["operation"] == "CHANGE COLUMNS"
 
 
 def test_changes_are_made_in_order_and_all_or_none(tmp_path: Path) -> None:
@@ -264,7 +257,7 @@ def test_replacing_columns_deletes_and_adds_and_never_renames(tmp_path: Path) ->
     assert (b.metadata, st.metadata) == (before["b"], before["st"])
     assert [f.name for f in getattr(st.type, "fields", ())] == ["y", "x"]
     assert z.metadata["delta.columnMapping.physicalName"].startswith("col-")
-    assert commit_info(table)["operation"] == "REPLACE COLUMNS"
+    assert info_of(table)["operation"] == "REPLACE COLUMNS"
     with pytest.raises(SchemaError, match="would become STRING"):
         table.alter(ds.ReplaceColumns("st STRING"))
 
@@ -278,7 +271,7 @@ def test_all_columns_can_be_replaced(tmp_path: Path) -> None:
 def test_operations_have_the_names_and_parameters_of_delta_spark(tmp_path: Path) -> None:
     table = table_of(tmp_path, properties=MAPPED)
     table.alter(ds.AddColumn("st.c", "DECIMAL(4,1)", "cm", position=ds.After("a")), ds.AddColumn("v", "VARCHAR(3)"))
-    assert commit_info(table)["operation"] == "ADD COLUMNS"
+    assert info_of(table)["operation"] == "ADD COLUMNS"
     assert parameters(table) == {
         "columns": [
             {
@@ -291,9 +284,9 @@ def test_operations_have_the_names_and_parameters_of_delta_spark(tmp_path: Path)
     table.alter(ds.RenameColumn("st.c", "d e"))
     assert parameters(table) == {"oldColumnPath": "st.c", "newColumnPath": "st.d e"}
     table.alter(ds.DeleteColumn("name"), ds.DeleteColumn("st.`d e`"))
-    assert (commit_info(table)["operation"], parameters(table)) == ("DROP COLUMNS", {"columns": ["name", "st.d e"]})
+    assert (info_of(table)["operation"], parameters(table)) == ("DROP COLUMNS", {"columns": ["name", "st.d e"]})
     table.alter(ds.MoveColumn("arr", ds.FIRST))
-    info = commit_info(table)
+    info = info_of(table)
     assert (info["operation"], info["operationParameters"]["position"]) == ("CHANGE COLUMN", "FIRST")
     assert parameters(table)["column"]["name"] == "arr"
     assert info["isBlindAppend"] is True

@@ -1,7 +1,5 @@
 """CHECK constraints that are added over existing rows and dropped, and marks of identity columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -16,7 +14,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.alter import constraints
 from deltaskip.errors import InvalidArgument, InvalidCommit, RowViolation, SchemaError, UnsupportedFeature
-from tests.alter.test_column_changes import commit_info, parameters, table_of
+from tests.alter.test_column_changes import parameters, table_of
+from tests.dml.tables import info_of
 
 
 @pytest.fixture
@@ -38,8 +37,8 @@ def test_rule_20_existing_rows_are_checked_and_named(tmp_path: Path) -> None:
     table.append(pa.table({"id": [1, 2], "s": pa.array([1, None], pa.int32())}))
     table.alter(ds.AddConstraint("Pos", "id > 0"))
     assert table.properties == {"delta.constraints.pos": "id > 0"}
-    assert (commit_info(table)["operation"], parameters(table)) == ("ADD CONSTRAINT", {"name": "Pos", "expr": "id > 0"})
-    assert commit_info(table)["isBlindAppend"] is False
+    assert (info_of(table)["operation"], parameters(table)) == ("ADD CONSTRAINT", {"name": "Pos", "expr": "id > 0"})
+    assert info_of(table)["isBlindAppend"] is False
     assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 3)
     with pytest.raises(RowViolation, match=r"CHECK constraint neg \(id < 2\) of .*: id=2") as error:
         table.alter(ds.AddConstraint("neg", "id < 2"))

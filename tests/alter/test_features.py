@@ -1,8 +1,5 @@
 """Table features that are added and dropped."""
 
-from __future__ import annotations
-
-import json
 import os
 from pathlib import Path
 
@@ -12,8 +9,9 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.registry import features_of
-from tests.alter.test_column_changes import commit_info, parameters, table_of
-from tests.dml.tables import rows_of
+from tests.alter.test_column_changes import parameters, table_of
+from tests.builder import logged
+from tests.dml.tables import info_of, rows_of
 
 BASE = {"appendOnly", "invariants"}
 
@@ -38,7 +36,7 @@ def test_rule_65_writer_features_leave_no_trace(tmp_path: Path, name: str) -> No
     table = table_of(tmp_path, "id BIGINT", properties={f"delta.feature.{name}": "supported"})
     table.drop_feature(name.upper())
     assert name not in features_of(table.protocol)
-    assert (commit_info(table)["operation"], parameters(table)) == (
+    assert (info_of(table)["operation"], parameters(table)) == (
         "DROP FEATURE",
         {"featureName": name, "truncateHistory": "false"},
     )
@@ -220,8 +218,7 @@ def test_dropping_deletion_vectors_leaves_tombstones_of_their_files(tmp_path: Pa
     table.delete()
     table.drop_feature("deletionVectors")
     vectors = {path.name for path in Path(table.snapshot.root).glob("deletion_vector_*.bin")}
-    lines = (Path(table.snapshot.root) / "_delta_log" / f"{table.version:020}.json").read_text().splitlines()
-    removes = [json.loads(line)["remove"] for line in lines if '"remove"' in line]
+    removes = logged(table.snapshot.root, table.version, kind="remove")
     assert len(vectors) == 2 and {each["path"] for each in removes} == vectors
     assert all(each["dataChange"] is False and each["deletionTimestamp"] > 0 for each in removes)
     # Retained versions still read, and a VACUUM within the retention keeps their vectors.

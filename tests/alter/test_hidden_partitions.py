@@ -1,7 +1,5 @@
 """Columns that hidden partitions are made of: their names change, and the expressions of the partitions follow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path

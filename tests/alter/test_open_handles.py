@@ -1,7 +1,5 @@
 """A handle that has read a table, and goes on after a change of its columns, reads what a new handle reads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path

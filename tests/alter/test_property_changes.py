@@ -1,7 +1,5 @@
 """Table properties: validated, typed, and with the features that they need."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import mkdtemp
@@ -12,7 +10,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidCommit, SchemaError, UnsupportedFeature
 from deltaskip.features.registry import features_of
-from tests.alter.test_column_changes import commit_info, parameters, table_of
+from tests.alter.test_column_changes import parameters, table_of
+from tests.dml.tables import info_of
 from tests.each import each
 
 
@@ -50,7 +49,7 @@ def test_names_of_delta_are_spelled_in_any_case_and_own_names_are_kept(tmp_path:
     assert parameters(table) == {"properties": {"delta.appendOnly": "true", "My.Own": "X"}}
     table.alter(ds.RemoveProperty("Delta.AppendOnly"), ds.RemoveProperty("My.Own"))
     assert table.properties == {}
-    assert commit_info(table)["operation"] == "UNSET TBLPROPERTIES"
+    assert info_of(table)["operation"] == "UNSET TBLPROPERTIES"
     assert parameters(table) == {"properties": ["delta.appendOnly", "My.Own"], "ifExists": "true"}
 
 

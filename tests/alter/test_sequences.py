@@ -1,7 +1,5 @@
 """Random sequences of changes against a plain model of a table, and alterations that race with other writers."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable

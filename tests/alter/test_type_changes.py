@@ -1,7 +1,5 @@
 """Types that become wider, lengths of texts, and defaults."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import mkdtemp
@@ -14,7 +12,8 @@ import deltaskip as ds
 from deltaskip.errors import SchemaError
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
-from tests.alter.test_column_changes import commit_info, table_of
+from tests.alter.test_column_changes import table_of
+from tests.dml.tables import info_of
 from tests.each import each
 
 WIDENING = {"delta.enableTypeWidening": "true"}
@@ -89,7 +88,7 @@ def test_rule_30_nested_types_have_a_field_path_on_the_nearest_field(tmp_path: P
     [x] = next(field.type for field in table.schema.fields if field.name == "st").fields  # type: ignore[attr-defined]
     assert x.metadata["delta.typeChanges"] == [wide]
     assert changes_of(table, "st") is None
-    assert commit_info(table)["operation"] == "CHANGE COLUMNS"
+    assert info_of(table)["operation"] == "CHANGE COLUMNS"
 
 
 def test_rule_30_changes_of_one_column_follow_each_other(tmp_path: Path) -> None:

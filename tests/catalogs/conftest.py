@@ -1,7 +1,5 @@
 """What tests of catalogs need: a Postgres server, and a Spark session."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

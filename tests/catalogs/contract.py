@@ -4,8 +4,6 @@ A backend takes part with one line in BACKENDS. What it cannot do by nature it n
 expect UnsupportedFeature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -8,8 +8,6 @@ CHANGE-0, that of the second CHANGE-1, and so on; each has the namespaces `db` a
 needs them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

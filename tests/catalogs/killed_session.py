@@ -5,8 +5,6 @@
 With an empty STEP it creates the tables that are missing, and prints the rows of each and which were there before.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

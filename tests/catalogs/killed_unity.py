@@ -4,8 +4,6 @@ WHAT is "ctas", "append" or "rtas". Each time a child works on a table of its ow
 last one is not killed. Prints the step at which each was killed, then "done".
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

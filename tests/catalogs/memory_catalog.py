@@ -1,7 +1,5 @@
 """The shortest backend of catalogs, a dictionary of locations: the example of docs/pages/contributing.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from uuid import uuid4
 

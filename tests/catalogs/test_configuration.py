@@ -1,7 +1,5 @@
 """Catalogs by their names in the environment and the configuration file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

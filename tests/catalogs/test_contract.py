@@ -1,7 +1,5 @@
 """The contract of every catalog: tables. Cases are those of Spark's TableCatalog and its tests, in our words."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,17 +9,6 @@ import pytest
 import deltaskip as ds
 from deltaskip import transforms
 from deltaskip.alter.table_changes import AddColumn
-from deltaskip.errors import (
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    NamespaceNotFound,
-    SchemaError,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-    VersionNotFound,
-)
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
 from tests.dml.tables import ids_of
 from tests.each import each
@@ -56,13 +43,13 @@ class TestCreate:
 
     def test_a_name_that_is_taken_is_refused_and_the_table_stays(self, contract: Contract) -> None:
         before = contract.catalog.create_table("db.t", SCHEMA)
-        with pytest.raises(TableAlreadyExists, match="t"):
+        with pytest.raises(ds.TableAlreadyExists, match="t"):
             contract.catalog.create_table("db.t", "other INT")
         after = contract.catalog.load_table("db.t")
         assert (after.version, after.schema) == (0, before.schema)
 
     def test_a_namespace_that_does_not_exist_is_refused(self, contract: Contract) -> None:
-        with pytest.raises(NamespaceNotFound, match="nowhere"):
+        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
             contract.catalog.create_table("nowhere.t", SCHEMA)
         assert not contract.catalog.table_exists("nowhere.t")
         assert not contract.catalog.namespace_exists("nowhere")
@@ -84,12 +71,12 @@ class TestCreate:
         assert table.metadata.description == "all orders"
 
     def test_another_provider_is_refused(self, contract: Contract) -> None:
-        with pytest.raises(InvalidArgument, match="provider"):
+        with pytest.raises(ds.InvalidArgument, match="provider"):
             contract.catalog.create_table("db.t", SCHEMA, (), {"provider": "parquet"})
         assert not contract.catalog.table_exists("db.t")
 
     def test_an_external_table_needs_a_location(self, contract: Contract) -> None:
-        with pytest.raises(InvalidArgument, match="location"):
+        with pytest.raises(ds.InvalidArgument, match="location"):
             contract.catalog.create_table("db.t", SCHEMA, (), {"external": "true"})
 
     def test_a_location_of_its_own_is_used(self, contract: Contract) -> None:
@@ -105,14 +92,14 @@ class TestCreate:
         contract.needs("location")
         place = contract.outside("orders")
         ds.DeltaTable.create(place, SCHEMA, storage_options=contract.storage_options)
-        with pytest.raises(TableAlreadyExists):
+        with pytest.raises(ds.TableAlreadyExists):
             contract.catalog.create_table("db.t", "x INT", (), {"location": place})
         assert not contract.catalog.table_exists("db.t")
         assert len(ds.DeltaTable(place, storage_options=contract.storage_options).schema.fields) == 2
 
     def test_a_failed_creation_leaves_nothing(self, contract: Contract) -> None:
         def check(arguments: tuple[str, Any, dict[str, str]]) -> None:
-            with pytest.raises(DeltaSkipError):
+            with pytest.raises(ds.DeltaSkipError):
                 contract.catalog.create_table("db.t", *arguments)
             assert not contract.catalog.table_exists("db.t") and names(contract) == []
             contract.catalog.create_table("db.t", SCHEMA)
@@ -137,12 +124,12 @@ class TestLoad:
     def test_a_table_that_does_not_exist(self, contract: Contract) -> None:
         assert not contract.catalog.table_exists("db.t")
         for load in (contract.catalog.load_table, contract.catalog.refresh_table):
-            with pytest.raises(TableNotFound, match="t"):
+            with pytest.raises(ds.TableNotFound, match="t"):
                 load("db.t")
 
     def test_a_table_of_a_namespace_that_does_not_exist(self, contract: Contract) -> None:
         assert not contract.catalog.table_exists("nowhere.t")
-        with pytest.raises((TableNotFound, NamespaceNotFound), match="nowhere"):
+        with pytest.raises((ds.TableNotFound, ds.NamespaceNotFound), match="nowhere"):
             contract.catalog.load_table("nowhere.t")
 
     def test_an_older_version(self, contract: Contract) -> None:
@@ -153,16 +140,16 @@ class TestLoad:
     def test_the_version_at_a_time(self, contract: Contract) -> None:
         table = contract.catalog.create_table("db.t", SCHEMA)
         later = datetime.now(UTC) + timedelta(days=1)
-        with pytest.raises(VersionNotFound):
+        with pytest.raises(ds.VersionNotFound):
             contract.catalog.load_table("db.t", timestamp="2001-01-01")
-        with pytest.raises(VersionNotFound):
+        with pytest.raises(ds.VersionNotFound):
             contract.catalog.load_table("db.t", timestamp=later)
         committed = datetime.fromtimestamp(table.history()[0].timestamp_ms / 1000, UTC)
         assert contract.catalog.load_table("db.t", timestamp=committed).version == 0
 
     def test_a_version_that_does_not_exist(self, contract: Contract) -> None:
         contract.catalog.create_table("db.t", SCHEMA)
-        with pytest.raises(VersionNotFound, match="7"):
+        with pytest.raises(ds.VersionNotFound, match="7"):
             contract.catalog.load_table("db.t", version=7)
 
     def test_refreshing_shows_what_others_have_committed(self, contract: Contract) -> None:
@@ -184,7 +171,7 @@ class TestList:
         assert contract.catalog.list_tables("db") == []
 
     def test_a_namespace_that_does_not_exist(self, contract: Contract) -> None:
-        with pytest.raises(NamespaceNotFound, match="nowhere"):
+        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
             contract.catalog.list_tables("nowhere")
 
     def test_tables_of_inner_namespaces_are_not_listed(self, contract: Contract) -> None:
@@ -211,7 +198,7 @@ class TestDrop:
         assert contract.catalog.drop_table("db.t") is True
         assert not contract.catalog.table_exists("db.t") and names(contract) == []
         assert not contract.there(root)
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             contract.catalog.load_table("db.t")
 
     def test_a_table_that_does_not_exist(self, contract: Contract) -> None:
@@ -243,7 +230,7 @@ class TestRename:
     def test_a_table_keeps_its_rows_and_history(self, contract: Contract) -> None:
         if "rename" in contract.lacks:
             contract.catalog.create_table("db.t", SCHEMA)
-            with pytest.raises(UnsupportedFeature, match="rename"):
+            with pytest.raises(ds.UnsupportedFeature, match="rename"):
                 contract.catalog.rename_table("db.t", "db.u")
             assert names(contract) == ["t"]
             return
@@ -251,7 +238,7 @@ class TestRename:
         contract.catalog.rename_table("db.t", "db.u")
         renamed = contract.catalog.load_table("db.u")
         assert (renamed.version, ids_of(renamed), names(contract)) == (1, [1, 2, 3], ["u"])
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             contract.catalog.load_table("db.t")
         contract.catalog.create_table("db.t", "x INT")
         assert len(contract.catalog.load_table("db.u").schema.fields) == 2
@@ -263,26 +250,26 @@ class TestRename:
         assert (names(contract), names(contract, "other")) == ([], ["t"])
 
     def test_a_table_that_does_not_exist(self, contract: Contract) -> None:
-        with pytest.raises(TableNotFound, match="t"):
+        with pytest.raises(ds.TableNotFound, match="t"):
             contract.catalog.rename_table("db.t", "db.u")
 
     def test_onto_a_table(self, contract: Contract) -> None:
         contract.catalog.create_table("db.t", SCHEMA)
         contract.catalog.create_table("db.u", "x INT")
-        with pytest.raises(TableAlreadyExists, match="u"):
+        with pytest.raises(ds.TableAlreadyExists, match="u"):
             contract.catalog.rename_table("db.t", "db.u")
         assert names(contract) == ["t", "u"]
         assert len(contract.catalog.load_table("db.u").schema.fields) == 1
 
     def test_onto_itself(self, contract: Contract) -> None:
         contract.catalog.create_table("db.t", SCHEMA)
-        with pytest.raises(TableAlreadyExists):
+        with pytest.raises(ds.TableAlreadyExists):
             contract.catalog.rename_table("db.t", "db.t")
         assert contract.catalog.load_table("db.t").version == 0
 
     def test_into_a_namespace_that_does_not_exist(self, contract: Contract) -> None:
         contract.catalog.create_table("db.t", SCHEMA)
-        with pytest.raises(NamespaceNotFound, match="nowhere"):
+        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
             contract.catalog.rename_table("db.t", "nowhere.t")
         assert names(contract) == ["t"]
 
@@ -326,7 +313,7 @@ class TestRegister:
 
     def test_a_place_without_a_table(self, contract: Contract) -> None:
         contract.needs("location")
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             contract.catalog.register_table("db.t", contract.outside("nothing"))
         assert not contract.catalog.table_exists("db.t")
 
@@ -335,7 +322,7 @@ class TestRegister:
         place = contract.outside("orders")
         ds.DeltaTable.create(place, "x INT", storage_options=contract.storage_options)
         contract.catalog.create_table("db.t", SCHEMA)
-        with pytest.raises(TableAlreadyExists):
+        with pytest.raises(ds.TableAlreadyExists):
             contract.catalog.register_table("db.t", place)
         assert len(contract.catalog.load_table("db.t").schema.fields) == 2
 
@@ -343,7 +330,7 @@ class TestRegister:
         contract.needs("location")
         place = contract.outside("orders")
         ds.DeltaTable.create(place, SCHEMA, storage_options=contract.storage_options)
-        with pytest.raises(NamespaceNotFound):
+        with pytest.raises(ds.NamespaceNotFound):
             contract.catalog.register_table("nowhere.t", place)
 
 
@@ -403,16 +390,16 @@ class TestNames:
 
     def test_text_that_is_no_name_is_refused(self, contract: Contract) -> None:
         def check(ident: Any) -> None:
-            with pytest.raises(InvalidArgument):
+            with pytest.raises(ds.InvalidArgument):
                 contract.catalog.table_exists(ident)
-            with pytest.raises(InvalidArgument):
+            with pytest.raises(ds.InvalidArgument):
                 contract.catalog.create_table(ident, SCHEMA)
 
         each(["", (), "a..b", "a b", ("db", "")], check)
 
     def test_what_is_no_text_is_refused(self, contract: Contract) -> None:
         def check(ident: Any) -> None:
-            with pytest.raises(InvalidArgumentType):
+            with pytest.raises(ds.InvalidArgumentType):
                 contract.catalog.load_table(ident)
 
         each([None, 5, ("db", 5), {"db": "t"}], check)
@@ -420,6 +407,6 @@ class TestNames:
 
 def test_columns_of_rows_that_do_not_fit_are_refused(contract: Contract) -> None:
     table = contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(SchemaError):
+    with pytest.raises(ds.SchemaError):
         table.append(pa.table({"nothing": [1]}))
     assert contract.catalog.load_table("db.t").version == 0

@@ -1,7 +1,5 @@
 """The contract of every catalog: the changes of a table. Cases are those of Spark's TableCatalog and its tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,20 +1,11 @@
 """The contract of every catalog: namespaces. Cases are those of Spark's SupportsNamespaces and its tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 import deltaskip as ds
 from deltaskip.catalogs.located import LocatedCatalog
-from deltaskip.errors import (
-    InvalidArgument,
-    InvalidArgumentType,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-)
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
 from tests.each import each
 
@@ -46,7 +37,7 @@ def test_tables_are_no_namespaces(contract: Contract) -> None:
 
 
 def test_namespaces_of_one_that_does_not_exist(contract: Contract) -> None:
-    with pytest.raises(NamespaceNotFound, match="nowhere"):
+    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
         contract.catalog.list_namespaces("nowhere")
 
 
@@ -71,32 +62,32 @@ def test_a_namespace_is_described(contract: Contract) -> None:
     assert (found.catalog, found.namespace, found.comment) == (contract.catalog.name, ("new",), "all of it")
     assert found.properties["k"] == "v"
     assert not {"comment", "location", "owner"} & found.properties.keys()
-    with pytest.raises(NamespaceNotFound, match="nothing"):
+    with pytest.raises(ds.NamespaceNotFound, match="nothing"):
         contract.catalog.describe_namespace("nothing")
 
 
 def test_a_namespace_that_exists_is_not_created_again(contract: Contract) -> None:
     contract.needs("namespace properties")
     contract.catalog.create_namespace("new", {"k": "first"})
-    with pytest.raises(NamespaceAlreadyExists, match="new"):
+    with pytest.raises(ds.NamespaceAlreadyExists, match="new"):
         contract.catalog.create_namespace("new", {"k": "second"})
     assert contract.catalog.load_namespace("new")["k"] == "first"
 
 
 def test_the_root_exists_already(contract: Contract) -> None:
-    with pytest.raises(NamespaceAlreadyExists):
+    with pytest.raises(ds.NamespaceAlreadyExists):
         contract.catalog.create_namespace(())
 
 
 def test_a_namespace_below_one_that_does_not_exist_is_refused(contract: Contract) -> None:
     contract.needs("nested")
-    with pytest.raises(NamespaceNotFound, match="nowhere"):
+    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
         contract.catalog.create_namespace("nowhere.inner")
     assert not contract.catalog.namespace_exists("nowhere")
 
 
 def test_loading_one_that_does_not_exist(contract: Contract) -> None:
-    with pytest.raises(NamespaceNotFound, match="nowhere"):
+    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
         contract.catalog.load_namespace("nowhere")
 
 
@@ -117,14 +108,14 @@ def test_a_property_that_is_not_set_is_removed_without_error(contract: Contract)
 
 
 def test_changing_one_that_does_not_exist(contract: Contract) -> None:
-    with pytest.raises(NamespaceNotFound, match="nowhere"):
+    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
         contract.catalog.alter_namespace("nowhere", ds.SetProperty("a", "1"))
     assert not contract.catalog.namespace_exists("nowhere")
 
 
 def test_other_changes_of_a_namespace_are_refused(contract: Contract) -> None:
     def check(change: Any) -> None:
-        with pytest.raises(InvalidArgumentType):
+        with pytest.raises(ds.InvalidArgumentType):
             contract.catalog.alter_namespace("db", change)
 
     each(["a", None, ds.AddColumn("a", "INT")], check)
@@ -143,7 +134,7 @@ def test_one_that_does_not_exist_is_not_dropped(contract: Contract) -> None:
 
 def test_a_namespace_with_a_table_is_kept(contract: Contract) -> None:
     contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(NamespaceNotEmpty, match="t"):
+    with pytest.raises(ds.NamespaceNotEmpty, match="t"):
         contract.catalog.drop_namespace("db")
     assert contract.catalog.table_exists("db.t")
 
@@ -151,7 +142,7 @@ def test_a_namespace_with_a_table_is_kept(contract: Contract) -> None:
 def test_a_namespace_with_a_namespace_is_kept(contract: Contract) -> None:
     contract.needs("nested")
     contract.catalog.create_namespace("db.inner")
-    with pytest.raises(NamespaceNotEmpty, match="inner"):
+    with pytest.raises(ds.NamespaceNotEmpty, match="inner"):
         contract.catalog.drop_namespace("db")
     assert contract.catalog.namespace_exists("db.inner")
 
@@ -184,7 +175,7 @@ def test_files_elsewhere_stay_when_a_namespace_is_dropped(contract: Contract) ->
 
 
 def test_the_root_is_not_dropped(contract: Contract) -> None:
-    with pytest.raises(InvalidArgument, match="root"):
+    with pytest.raises(ds.InvalidArgument, match="root"):
         contract.catalog.drop_namespace((), cascade=True)
     assert contract.catalog.namespace_exists("db")
 
@@ -201,6 +192,6 @@ def test_no_new_namespace_has_the_name_of_a_folder_in_a_table(contract: Contract
     if not isinstance(catalog, LocatedCatalog):
         pytest.skip("the session decides about its names")
     for name in ("_delta_log", "_Delta_Log", "_change_data", "_symlink_format_manifest"):
-        with pytest.raises(InvalidArgument, match=f"No namespace can be named {name}"):
+        with pytest.raises(ds.InvalidArgument, match=f"No namespace can be named {name}"):
             catalog.create_namespace((name,))
         assert not catalog.namespace_exists((name,))

@@ -1,7 +1,5 @@
 """The contract of every catalog: tables that appear with their rows, in one commit, or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa
@@ -9,17 +7,6 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import transforms
-from deltaskip.errors import (
-    CommitConflict,
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    InvalidCommit,
-    NamespaceNotFound,
-    SchemaError,
-    TableAlreadyExists,
-    TableNotFound,
-)
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options, values_of
 from tests.dml.tables import ids_of
 from tests.each import each
@@ -87,7 +74,7 @@ def test_an_aborted_creation_leaves_no_files(contract: Contract) -> None:
 
 def test_rows_that_do_not_fit_leave_no_files(contract: Contract) -> None:
     with (
-        pytest.raises(SchemaError),
+        pytest.raises(ds.SchemaError),
         contract.catalog.stage_create("db.t", SCHEMA) as staged,
     ):
         staged.append(NUMBERS)
@@ -100,25 +87,25 @@ def test_it_ends_once(contract: Contract) -> None:
     staged.commit_staged_changes()
     staged.abort_staged_changes()
     for again in (staged.commit_staged_changes, lambda: staged.append(NUMBERS)):
-        with pytest.raises(InvalidCommit, match="t"):
+        with pytest.raises(ds.InvalidCommit, match="t"):
             again()
     assert contract.catalog.load_table("db.t").version == 0
     aborted = contract.catalog.stage_create("db.u", SCHEMA)
     aborted.abort_staged_changes()
     aborted.abort_staged_changes()
-    with pytest.raises(InvalidCommit):
+    with pytest.raises(ds.InvalidCommit):
         aborted.commit_staged_changes()
 
 
 def test_a_name_that_is_taken_is_refused(contract: Contract) -> None:
     contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         contract.catalog.stage_create("db.t", SCHEMA)
 
 
 def test_a_namespace_that_does_not_exist_is_refused(contract: Contract) -> None:
     for stage in (contract.catalog.stage_create, contract.catalog.stage_create_or_replace):
-        with pytest.raises(NamespaceNotFound, match="nowhere"):
+        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
             stage("nowhere.t", SCHEMA)
 
 
@@ -128,7 +115,7 @@ def test_of_two_that_create_one_name_one_wins(contract: Contract) -> None:
     first.append(NUMBERS)
     second.append(MORE)
     second.commit_staged_changes()
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         first.commit_staged_changes()
     table = contract.catalog.load_table("db.t")
     assert (table.version, ids_of(table)) == (0, [7, 8])
@@ -169,7 +156,7 @@ def test_a_replacement_conflicts_with_rows_of_others(contract: Contract) -> None
     staged = contract.catalog.stage_replace("db.t", SCHEMA)
     staged.append(MORE)
     contract.catalog.load_table("db.t").append(NUMBERS)
-    with pytest.raises(CommitConflict):
+    with pytest.raises(ds.CommitConflict):
         staged.commit_staged_changes()
     assert ids_of(contract.catalog.load_table("db.t")) == [1, 1, 2, 2, 3, 3]
 
@@ -178,7 +165,7 @@ def test_a_replacement_conflicts_with_changes_of_others(contract: Contract) -> N
     contract.catalog.create_table("db.t", SCHEMA)
     staged = contract.catalog.stage_replace("db.t", "x INT")
     contract.catalog.alter_table("db.t", ds.AddColumn("more", "INT"))
-    with pytest.raises(CommitConflict):
+    with pytest.raises(ds.CommitConflict):
         staged.commit_staged_changes()
     assert len(contract.catalog.load_table("db.t").schema.fields) == 3
 
@@ -189,13 +176,13 @@ def test_of_two_replacements_one_wins(contract: Contract) -> None:
     first.append(NUMBERS)
     second.append(MORE)
     first.commit_staged_changes()
-    with pytest.raises(CommitConflict):
+    with pytest.raises(ds.CommitConflict):
         second.commit_staged_changes()
     assert ids_of(contract.catalog.load_table("db.t")) == [1, 2, 3]
 
 
 def test_a_table_that_does_not_exist_is_not_replaced(contract: Contract) -> None:
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         contract.catalog.stage_replace("db.t", SCHEMA)
 
 
@@ -210,7 +197,7 @@ def test_create_or_replace_does_what_fits(contract: Contract) -> None:
 def test_a_table_is_not_replaced_by_one_elsewhere(contract: Contract) -> None:
     contract.needs("location")
     contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(InvalidArgument, match="cannot be replaced"):
+    with pytest.raises(ds.InvalidArgument, match="cannot be replaced"):
         contract.catalog.stage_replace("db.t", SCHEMA, properties={"location": contract.outside("x")})
 
 
@@ -238,7 +225,7 @@ def test_wrong_arguments_leave_nothing(contract: Contract, method: str) -> None:
         contract.catalog.create_table("db.t", SCHEMA)
 
     def check(arguments: tuple[str, Any, Any]) -> None:
-        with pytest.raises(DeltaSkipError):
+        with pytest.raises(ds.DeltaSkipError):
             getattr(contract.catalog, method)("db.t", *arguments)
         assert contract.catalog.table_exists("db.t") == (method == "stage_replace")
 
@@ -247,7 +234,7 @@ def test_wrong_arguments_leave_nothing(contract: Contract, method: str) -> None:
 
 def test_what_is_no_sort_order_is_refused(contract: Contract) -> None:
     def check(order: Any) -> None:
-        with pytest.raises(InvalidArgumentType, match="sort_order"):
+        with pytest.raises(ds.InvalidArgumentType, match="sort_order"):
             contract.catalog.stage_create("db.t", SCHEMA, (), order)
 
     each(["id", 5, [5], [None]], check)

@@ -1,7 +1,5 @@
 """kill -9 at every step of a change of a catalog leaves what was before or what comes after."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a drop of a table deletes: its own folder, and never one that holds more than the table."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random interleavings of what drops and creates a table with what reads and writes it: no race looks like damage."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

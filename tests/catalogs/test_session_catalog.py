@@ -1,7 +1,5 @@
 """The catalog of a Spark session: what it shares with Spark's own SQL, and what a server without Delta keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -13,16 +11,6 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import (
-    CatalogError,
-    InvalidArgument,
-    InvalidArgumentType,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-)
 from deltaskip.storage import parse_location
 from tests.catalogs.conftest import SESSION_KIND
 from tests.dml.tables import ids_of
@@ -73,7 +61,7 @@ def test_a_renamed_table_stays_where_it_is_and_its_files_go_when_it_is_dropped(
     for old, new in (("db.t", "db.u"), ("db.u", "other.v")):
         catalog.rename_table(old, new)
         assert catalog.load_table(new).snapshot.root == root
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             catalog.load_table(old)
     assert catalog.drop_table("other.v")
     assert not os.path.exists(root)
@@ -110,7 +98,7 @@ def test_letter_case_does_not_count_as_in_spark(catalog: ds.TransactionalTableCa
     catalog.create_table("db.Orders", "id BIGINT")
     assert names(catalog) == ["orders"]
     assert catalog.load_table("DB.ORDERS").version == 0
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         catalog.create_table("db.oRDERS", "id BIGINT")
 
 
@@ -120,18 +108,18 @@ def test_names_that_spark_refuses_are_refused_and_leave_no_files(
     catalog: ds.TransactionalTableCatalog, name: str
 ) -> None:
     folder = parse_location(catalog.load_namespace("db")["location"])
-    with pytest.raises(InvalidArgument, match="refuses the name"):
+    with pytest.raises(ds.InvalidArgument, match="refuses the name"):
         catalog.create_table(("db", name), "id BIGINT")
-    with pytest.raises(InvalidArgument, match="refuses the name"):
+    with pytest.raises(ds.InvalidArgument, match="refuses the name"):
         catalog.create_namespace((name,))
     assert not catalog.table_exists(("db", name))
     assert not os.path.exists(folder) or os.listdir(folder) == []
 
 
 def test_namespaces_have_one_part(catalog: ds.TransactionalTableCatalog) -> None:
-    with pytest.raises(UnsupportedFeature, match="one part"):
+    with pytest.raises(ds.UnsupportedFeature, match="one part"):
         catalog.create_namespace("db.inner")
-    with pytest.raises(NamespaceNotFound):
+    with pytest.raises(ds.NamespaceNotFound):
         catalog.create_table("db.inner.t", "id BIGINT")
     assert not catalog.table_exists("db.inner.t")
     assert catalog.drop_table("db.inner.t") is False
@@ -147,9 +135,9 @@ def test_tables_of_other_formats_are_listed_and_refused_by_name(
         lambda: catalog.rename_table("db.parquet_one", "db.x"), lambda: catalog.drop_namespace("db", cascade=True),
         lambda: catalog.stage_create_or_replace("db.parquet_one", "id BIGINT"),
     ):  # fmt: skip
-        with pytest.raises(UnsupportedFeature, match="its format is parquet: use Spark"):
+        with pytest.raises(ds.UnsupportedFeature, match="its format is parquet: use Spark"):
             use()
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         catalog.create_table("db.parquet_one", "id BIGINT")
     assert catalog_session.sql("SELECT count(*) FROM db.parquet_one").collect()[0][0] == 0
 
@@ -162,15 +150,15 @@ def test_views_are_no_tables_and_keep_their_names(catalog: ds.TransactionalTable
         assert (names(catalog), catalog.table_exists("db.v")) == (["t"], False)
     finally:
         catalog_session.catalog.dropTempView("temporary")
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         catalog.load_table("db.v")
-    with pytest.raises(TableAlreadyExists, match="table or view"):
+    with pytest.raises(ds.TableAlreadyExists, match="table or view"):
         catalog.create_table("db.v", "id BIGINT")
     assert catalog_session.sql("SELECT * FROM db.v").collect() == [(1,)]
     folder = parse_location(catalog.load_namespace("db")["location"])
     assert [name.partition("-")[0] for name in os.listdir(folder)] == ["t"]
     catalog.drop_table("db.t")
-    with pytest.raises(NamespaceNotEmpty, match="views and functions"):
+    with pytest.raises(ds.NamespaceNotEmpty, match="views and functions"):
         catalog.drop_namespace("db")
 
 
@@ -179,7 +167,7 @@ def test_a_table_that_was_converted_is_delta(
 ) -> None:
     where = (tmp_path / "converted").as_uri()
     catalog_session.sql(f"CREATE TABLE db.t (id BIGINT) USING parquet LOCATION '{where}'")
-    with pytest.raises(UnsupportedFeature):
+    with pytest.raises(ds.UnsupportedFeature):
         catalog.load_table("db.t")
     ds.DeltaTable.create(where, "id BIGINT").append(ROWS)
     assert ids_of(catalog.load_table("db.t")) == [1, 2, 3]
@@ -187,7 +175,7 @@ def test_a_table_that_was_converted_is_delta(
 
 def test_a_folder_that_a_catalog_manages_gets_no_second_name(catalog: ds.TransactionalTableCatalog) -> None:
     uri = catalog.create_table("db.t", "id BIGINT").uri
-    with pytest.raises(UnsupportedFeature, match="clone"):
+    with pytest.raises(ds.UnsupportedFeature, match="clone"):
         catalog.register_table("db.alias", uri)
     assert names(catalog) == ["t"]
 
@@ -207,7 +195,7 @@ def test_properties_of_a_namespace_are_those_that_spark_shows(
     assert (found["comment"], found["a"], found["b"]) == ("it's all", "x = 'y'", "\\")
     changes = ds.SetProperty("a", "2"), ds.SetProperty("comment", "new")
     if KIND == "hive":
-        with pytest.raises(UnsupportedFeature, match=r"comment of the namespace third .* nothing was changed"):
+        with pytest.raises(ds.UnsupportedFeature, match=r"comment of the namespace third .* nothing was changed"):
             catalog.alter_namespace("third", *changes)
         assert catalog.load_namespace("third") == found
         catalog.alter_namespace("third", changes[0])
@@ -215,10 +203,10 @@ def test_properties_of_a_namespace_are_those_that_spark_shows(
         catalog.alter_namespace("third", *changes)
     shown = {row[0]: row[1] for row in catalog_session.sql("DESCRIBE DATABASE EXTENDED third").collect()}
     assert shown["Comment"] == ("it's all" if KIND == "hive" else "new") and "(a,2)" in shown["Properties"]
-    with pytest.raises(InvalidArgument, match="owner"):
+    with pytest.raises(ds.InvalidArgument, match="owner"):
         catalog.alter_namespace("third", ds.SetProperty("owner", "me"))
     if KIND == "connect":
-        with pytest.raises(UnsupportedFeature, match="Connect would not show"):
+        with pytest.raises(ds.UnsupportedFeature, match="Connect would not show"):
             catalog.alter_namespace("third", ds.SetProperty("c", "1), (d,2"))
     else:
         catalog.alter_namespace("third", ds.SetProperty("c,d", "1), (d,2"))
@@ -226,7 +214,7 @@ def test_properties_of_a_namespace_are_those_that_spark_shows(
 
 
 def test_the_default_database_stays(catalog: ds.TransactionalTableCatalog) -> None:
-    with pytest.raises((CatalogError, NamespaceNotEmpty)):
+    with pytest.raises((ds.CatalogError, ds.NamespaceNotEmpty)):
         catalog.drop_namespace("default")
     assert catalog.namespace_exists("default")
 
@@ -243,7 +231,7 @@ def test_the_names_of_delta_spark_s_api_see_the_same_tables(
     assert names(catalog) == ["built", "ours"]
     root = catalog.load_table("db.built").snapshot.root
     assert root.endswith("db.db/built")
-    with pytest.raises(UnsupportedFeature, match="Spark manages its files"):
+    with pytest.raises(ds.UnsupportedFeature, match="Spark manages its files"):
         catalog.rename_table("db.built", "other.built")
     catalog.rename_table("db.built", "db.again")
     assert catalog.load_table("db.again").version == 0
@@ -269,12 +257,12 @@ class TestOpening:
         assert ("default",) in ds.catalog("spark:").list_namespaces()
 
     def test_nothing_follows_the_colon(self, catalog_session: Any) -> None:
-        with pytest.raises(InvalidArgument, match="must be 'spark:', not"):
+        with pytest.raises(ds.InvalidArgument, match="must be 'spark:', not"):
             ds.catalog("spark:db", spark=catalog_session)
 
     @pytest.mark.parametrize("session", ["spark", 1, object()])
     def test_what_is_no_session_is_refused(self, session: object) -> None:
-        with pytest.raises(InvalidArgumentType):
+        with pytest.raises(ds.InvalidArgumentType):
             ds.catalog("spark:", spark=session)
 
     def test_there_must_be_a_session(self) -> None:

@@ -1,7 +1,5 @@
 """Unity Catalog beside the tables that it manages: names, namespaces, external tables, errors, older servers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +11,6 @@ from deltaskip.alter.table_changes import AddColumn, RemoveProperty, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.catalogs.unity.client import UnityClient
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit
-from deltaskip.errors import (
-    CatalogError,
-    InvalidArgument,
-    MaintenanceWarning,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-)
 from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import Lost, Refusal
 from tests.catalogs.unity_server import UnityServer, cat, server
@@ -75,7 +62,7 @@ def test_a_commit_of_an_external_table_stands_if_the_catalog_cannot_be_told(
         raise Refusal(500, "InternalServerErrorException", "full")
 
     server.disturb = fail
-    with pytest.warns(MaintenanceWarning, match="was committed, but its publication in its catalog failed"):
+    with pytest.warns(ds.MaintenanceWarning, match="was committed, but its publication in its catalog failed"):
         table.alter(SetProperty("k", "v"))
     assert ds.DeltaTable(tmp_path / "e").properties == {"k": "v"}
 
@@ -88,7 +75,7 @@ def test_ctas_and_rtas_of_external_tables(server: UnityServer, cat: UnityCatalog
         staged.append(pa.table({"a": pa.array([1], pa.int32()), "p": ["x"]}))
     entry = server.table("main.db.e")
     assert (entry.partition_columns, [each["name"] for each in entry.columns["fields"]]) == (["p"], ["a", "p"])
-    with pytest.raises(InvalidArgument, match="drop it first, or leave the property location out"):
+    with pytest.raises(ds.InvalidArgument, match="drop it first, or leave the property location out"):
         cat.stage_replace("db.e", COLUMNS, properties={"location": str(tmp_path / "other")})
 
 
@@ -99,11 +86,11 @@ def test_a_table_that_exists_is_registered_at_its_version(
     table.append(rows(1))
     assert ids_of(cat.register_table("db.e", str(tmp_path / "e"))) == [1]
     assert server.table("main.db.e").properties["delta.lastUpdateVersion"] == "1"
-    with pytest.raises(TableAlreadyExists, match=r"already has a table db\.e"):
+    with pytest.raises(ds.TableAlreadyExists, match=r"already has a table db\.e"):
         cat.register_table("db.e", str(tmp_path / "e"))
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         cat.register_table("db.f", str(tmp_path / "nowhere"))
-    with pytest.raises(NamespaceNotFound):
+    with pytest.raises(ds.NamespaceNotFound):
         cat.register_table("nowhere.f", str(tmp_path / "e"))
 
 
@@ -132,19 +119,19 @@ def test_tables_are_renamed_in_their_schema_only(server: UnityServer, cat: Unity
     cat.rename_table("db.t", "db.u")
     assert [str(each) for each in cat.list_tables("db")] == ["db.other", "db.u"]
     assert cat.load_table("db.u").uri == table.uri
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         cat.rename_table("db.u", "db.other")
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         cat.rename_table("db.t", "db.v")
     cat.create_namespace("more")
-    with pytest.raises(UnsupportedFeature, match=r"cannot move db\.u to another namespace, more"):
+    with pytest.raises(ds.UnsupportedFeature, match=r"cannot move db\.u to another namespace, more"):
         cat.rename_table("db.u", "more.u")
 
 
 def test_a_server_that_cannot_rename_is_named(cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.catalogs.unity_server.ENDPOINTS", [])
     cat.create_table("db.t", COLUMNS)
-    with pytest.raises(UnsupportedFeature, match=r"cannot rename db\.t"):
+    with pytest.raises(ds.UnsupportedFeature, match=r"cannot rename db\.t"):
         cat.rename_table("db.t", "db.u")
 
 
@@ -159,11 +146,11 @@ def test_without_a_catalog_names_have_three_parts(server: UnityServer) -> None:
     assert ids_of(cat.load_table("more.s.t")) == [1] == ids_of(UnityCatalog(server.url, "more").load_table("s.t"))
     assert [str(each) for each in cat.list_tables("more.s")] == ["more.s.t"]
     assert cat.list_tables("more") == []
-    with pytest.raises(NamespaceNotEmpty):
+    with pytest.raises(ds.NamespaceNotEmpty):
         cat.drop_namespace("more")
     assert cat.drop_namespace("more", cascade=True)
     assert cat.list_namespaces() == [("main",)]
-    with pytest.raises(InvalidArgument, match=r"must be catalog\.schema\.table, not s\.t"):
+    with pytest.raises(ds.InvalidArgument, match=r"must be catalog\.schema\.table, not s\.t"):
         cat.create_table("s.t", COLUMNS)
 
 
@@ -171,20 +158,20 @@ def test_names_that_no_server_accepts_are_refused_for_new_tables_and_absent_othe
     for name in ("db.`a.b`", "db.`a b`", "db.`a/b`", f"db.{'x' * 256}"):
         assert not cat.table_exists(name)
         assert not cat.drop_table(name)
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             cat.load_table(name)
-        with pytest.raises(InvalidArgument, match="A name in Unity Catalog has at most 255 letters"):
+        with pytest.raises(ds.InvalidArgument, match="A name in Unity Catalog has at most 255 letters"):
             cat.create_table(name, COLUMNS)
-    with pytest.raises(NamespaceNotFound):
+    with pytest.raises(ds.NamespaceNotFound):
         cat.create_table("a.b.c", COLUMNS)
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(ds.InvalidArgument):
         cat.create_namespace(("a b",))
-    with pytest.raises(InvalidArgument, match="no namespaces in schemas"):
+    with pytest.raises(ds.InvalidArgument, match="no namespaces in schemas"):
         cat.create_namespace("db.inner")
 
 
 def test_namespaces_are_schemas(server: UnityServer, cat: UnityCatalog) -> None:
-    with pytest.raises(NamespaceAlreadyExists):
+    with pytest.raises(ds.NamespaceAlreadyExists):
         cat.create_namespace("db")
     cat.create_namespace("n", {"k": "v", "comment": "c"})
     cat.alter_namespace("n", SetProperty("k2", "v2"), RemoveProperty("k"), SetProperty("comment", "other"))
@@ -192,11 +179,11 @@ def test_namespaces_are_schemas(server: UnityServer, cat: UnityCatalog) -> None:
     assert cat.list_namespaces() == [("db",), ("n",)]
     assert cat.namespace_exists("n") and not cat.namespace_exists("m") and not cat.namespace_exists("a.b.c")
     cat.create_table("n.t", COLUMNS)
-    with pytest.raises(NamespaceNotEmpty, match=r"contains n\.t: drop that first, or pass cascade=True"):
+    with pytest.raises(ds.NamespaceNotEmpty, match=r"contains n\.t: drop that first, or pass cascade=True"):
         cat.drop_namespace("n")
     assert cat.drop_namespace("n", cascade=True) and not cat.drop_namespace("n")
     for act in (cat.load_namespace, cat.list_tables, cat.list_namespaces):
-        with pytest.raises(NamespaceNotFound):
+        with pytest.raises(ds.NamespaceNotFound):
             act("nowhere")
 
 
@@ -217,11 +204,11 @@ def test_an_older_server_has_external_tables_only(server: UnityServer, cat: Unit
     assert (table.version, cat.table_exists("db.e"), cat.table_exists("db.f")) == (0, True, False)
     table.alter(SetProperty("k", "v"))
     assert cat.load_table("db.e").properties == {"k": "v"}
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         cat.create_table("db.e", columns, properties={"location": str(tmp_path / "f")})
-    with pytest.raises(UnsupportedFeature, match=r"has no Delta API.*give db\.t a place with the property location"):
+    with pytest.raises(ds.UnsupportedFeature, match=r"has no Delta API.*give db\.t a place with the property location"):
         cat.create_table("db.t", columns)
-    with pytest.raises(UnsupportedFeature, match="cannot rename"):
+    with pytest.raises(ds.UnsupportedFeature, match="cannot rename"):
         cat.rename_table("db.e", "db.f")
     assert [str(each) for each in cat.list_tables("db")] == ["db.e"]
     assert cat.drop_table("db.e") and not cat.drop_table("db.e")
@@ -230,7 +217,7 @@ def test_an_older_server_has_external_tables_only(server: UnityServer, cat: Unit
 def test_a_managed_table_of_an_older_server_is_refused_as_by_path(server: UnityServer, cat: UnityCatalog) -> None:
     cat.create_table("db.t", COLUMNS)
     server.delta_api = False
-    with pytest.raises(UnsupportedFeature, match="is managed by a catalog"):
+    with pytest.raises(ds.UnsupportedFeature, match="is managed by a catalog"):
         UnityCatalog(server.url, "main").load_table("db.t")
 
 
@@ -252,7 +239,7 @@ def test_of_two_creations_of_one_name_the_second_fails_and_leaves_nothing(
     with cat.stage_create("db.t", COLUMNS) as mine:
         mine.append(rows(1))
         cat.create_table("db.t", COLUMNS).append(rows(2))
-        with pytest.raises(TableAlreadyExists):
+        with pytest.raises(ds.TableAlreadyExists):
             mine.commit_staged_changes()
     assert ids_of(cat.load_table("db.t")) == [2]
     folders = list((server.root / "__unitystorage" / "tables").iterdir())
@@ -278,7 +265,7 @@ def test_requests_that_change_nothing_are_repeated(
 def test_a_token_is_sent_and_a_wrong_one_is_said(server: UnityServer) -> None:
     server.token = "secret"
     assert UnityCatalog(server.url, "main", token="secret").list_tables("db") == []
-    with pytest.raises(CatalogError, match=r"401 .*check the token") as caught:
+    with pytest.raises(ds.CatalogError, match=r"401 .*check the token") as caught:
         UnityCatalog(server.url, "main", token="other").list_tables("db")
     assert "other" not in str(caught.value)
 
@@ -294,16 +281,16 @@ def test_a_catalog_of_the_configuration_has_its_options(server: UnityServer, mon
 def test_a_catalog_that_does_not_exist_has_no_tables(server: UnityServer) -> None:
     cat = UnityCatalog(server.url, "nowhere")
     assert not cat.table_exists("db.t")
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         cat.load_table("db.t")
-    with pytest.raises(NamespaceNotFound):
+    with pytest.raises(ds.NamespaceNotFound):
         cat.create_table("db.t", COLUMNS)
 
 
 def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
     with pytest.raises(
-        CatalogError,
+        ds.CatalogError,
         match=r"GET http://127\.0\.0\.1:9/api/2\.1/unity-catalog/\S+: the server of the catalog cannot be reached",
     ):
         UnityCatalog("http://127.0.0.1:9", "main").list_tables("db")
@@ -311,7 +298,7 @@ def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("url", ["", "localhost:8080", "ftp://host", "http://", "http://host?catalog=x"])
 def test_a_url_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(InvalidArgument, match="The URL of Unity Catalog must have the form https://host:8080"):
+    with pytest.raises(ds.InvalidArgument, match="The URL of Unity Catalog must have the form https://host:8080"):
         UnityClient(url)
 
 
@@ -325,7 +312,7 @@ def test_a_table_of_another_format_is_no_table_to_load(server: UnityServer, cat:
             raise Refusal(400, "UnsupportedTableFormatException", "not a Delta table")
 
     server.disturb = refuse
-    with pytest.raises(UnsupportedFeature, match=r"db\.p is not a Delta table"):
+    with pytest.raises(ds.UnsupportedFeature, match=r"db\.p is not a Delta table"):
         cat.load_table("db.p")
 
 
@@ -358,7 +345,7 @@ def commit(version: int, name: str | None = None) -> dict[str, Any]:
     ],
 )
 def test_an_answer_that_contradicts_itself_is_refused(answer: dict[str, Any], message: str) -> None:
-    with pytest.raises(CatalogError, match=message):
+    with pytest.raises(ds.CatalogError, match=message):
         loaded(**answer)
 
 

@@ -1,7 +1,5 @@
 """Temporary credentials of Unity Catalog: taken for object stores, renewed before they expire, not asked for files."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Clients of Unity Catalog that are killed at each of their steps: all of their work is there, or nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

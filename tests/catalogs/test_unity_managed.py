@@ -3,8 +3,6 @@
 # PROTOCOL, Catalog-managed tables; Unity Catalog, ManagedTablesSpec
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import random
@@ -20,16 +18,6 @@ import requests
 import deltaskip as ds
 from deltaskip.alter.table_changes import AddColumn, ClusterBy, RemoveProperty, SetComment, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
-from deltaskip.errors import (
-    CatalogError,
-    CommitConflict,
-    InvalidArgument,
-    InvalidCommit,
-    MaintenanceWarning,
-    StorageError,
-    TableNotFound,
-    UnsupportedFeature,
-)
 from deltaskip.storage import LocalStorage
 from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
@@ -82,7 +70,7 @@ def test_a_table_has_what_the_server_requires_and_suggests(server: UnityServer, 
 def test_properties_of_the_user_come_before_suggested_ones_and_not_before_required_ones(cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS, properties={"delta.enableRowTracking": "false", "owner.team": "x"})
     assert (table.properties["delta.enableRowTracking"], table.properties["owner.team"]) == ("false", "x")
-    with pytest.raises(InvalidArgument, match=r"requires delta\.enableDeletionVectors=true of db\.u, not 'false'"):
+    with pytest.raises(ds.InvalidArgument, match=r"requires delta\.enableDeletionVectors=true of db\.u, not 'false'"):
         cat.create_table("db.u", COLUMNS, properties={"delta.enableDeletionVectors": "false"})
     assert not cat.table_exists("db.u")
 
@@ -142,7 +130,7 @@ def test_rtas_is_one_commit_and_keeps_what_the_catalog_requires(server: UnitySer
     assert (table.version, entry.partition_columns, entry.properties["yours"]) == (2, ["b"], "2")
     assert table.properties["io.unitycatalog.tableId"] == entry.uuid
     assert ids(cat.load_table("db.t", version=1)) == [1]
-    with pytest.raises(InvalidArgument, match=r"requires delta\.checkpointPolicy=v2"):
+    with pytest.raises(ds.InvalidArgument, match=r"requires delta\.checkpointPolicy=v2"):
         cat.stage_replace("db.t", COLUMNS, properties={"delta.checkpointPolicy": "classic"})
 
 
@@ -189,7 +177,7 @@ def test_the_catalog_s_commit_is_read_also_if_the_version_is_published(server: U
     published = Path(table.snapshot.root) / "_delta_log" / f"{1:020}.json"
     published.write_text("not what was ratified")
     assert ids(cat.load_table("db.t")) == [1]
-    with pytest.warns(MaintenanceWarning, match="is not the commit that the catalog of main.db.t has ratified"):
+    with pytest.warns(ds.MaintenanceWarning, match="is not the commit that the catalog of main.db.t has ratified"):
         cat.load_table("db.t").append(rows(2))
     assert ids(cat.load_table("db.t")) == [1, 2]
 
@@ -211,9 +199,9 @@ def test_a_version_that_nobody_has_is_a_damaged_log(server: UnityServer, cat: Un
 
 def test_by_path_the_table_is_refused_and_the_message_names_the_catalog(cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
-    with pytest.raises(UnsupportedFeature, match=r"cannot be opened by its path.*unity:URL.*load_table"):
+    with pytest.raises(ds.UnsupportedFeature, match=r"cannot be opened by its path.*unity:URL.*load_table"):
         ds.DeltaTable(table.uri)
-    with pytest.raises(UnsupportedFeature, match="catalogManaged"):
+    with pytest.raises(ds.UnsupportedFeature, match="catalogManaged"):
         ds.DeltaTable.create(
             Path(table.snapshot.root).parent / "u", COLUMNS, properties={"delta.feature.catalogManaged": "supported"}
         )
@@ -247,7 +235,7 @@ def test_a_commit_that_conflicts_with_the_winner_leaves_nothing(server: UnitySer
     mine = cat.load_table("db.t").transaction(read="true")
     mine.append(rows(3))
     table.delete("id = 1")
-    with pytest.raises(CommitConflict):
+    with pytest.raises(ds.CommitConflict):
         mine.commit()
     mine.discard()
     assert len(log(table, "_staged_commits/*.json")) == 2
@@ -307,7 +295,7 @@ def test_an_outcome_that_stays_unknown_is_said_and_deletes_nothing(
 
     server.disturb = silent
     monkeypatch.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
-    with pytest.raises(CatalogError, match=r"not known whether the catalog has ratified version 1 of main\.db\.t"):
+    with pytest.raises(ds.CatalogError, match=r"not known whether the catalog has ratified version 1 of main\.db\.t"):
         table.append(rows(1))
     server.disturb = lambda *_: None
     assert ids(cat.load_table("db.t")) == [1]
@@ -319,7 +307,7 @@ def files(table: ds.DeltaTable) -> set[Path]:
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), StorageError("full"), MemoryError()], ids=repr
+    "error", [OSError(28, "No space left on device"), ds.StorageError("full"), MemoryError()], ids=repr
 )
 @pytest.mark.parametrize("place", ["parsed_commit", "mirrored", "put_if_absent", "unreachable"])
 @pytest.mark.long(gate=4)
@@ -376,10 +364,10 @@ def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_i
             lost(when, method, path, body)
 
         server.disturb = silent
-        with pytest.raises(CatalogError, match="not known whether the catalog has ratified version 1"):
+        with pytest.raises(ds.CatalogError, match="not known whether the catalog has ratified version 1"):
             transaction.commit()
         server.disturb = lambda *_: None
-        failing.setattr("deltaskip.txn.commit_loop.read_winners", raising(StorageError("slow")))
+        failing.setattr("deltaskip.txn.commit_loop.read_winners", raising(ds.StorageError("slow")))
         # The second attempt surely fails, which says nothing about the first.
         failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
         with pytest.raises(ds.DeltaSkipError):
@@ -396,7 +384,7 @@ def test_a_commit_of_an_external_table_that_the_disk_refuses_leaves_no_file(
     before = set((tmp_path / "e").rglob("*.parquet"))
     with monkeypatch.context() as failing:
         failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
-        with pytest.raises(StorageError):
+        with pytest.raises(ds.StorageError):
             table.append(rows(2))
     assert set((tmp_path / "e").rglob("*.parquet")) == before
 
@@ -436,10 +424,10 @@ def test_a_stale_etag_is_renewed_if_the_version_is_still_free(server: UnityServe
 def test_a_table_of_the_same_name_that_took_its_place_is_not_written_to(server: UnityServer, cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
     cat.drop_table("db.t")
-    with pytest.raises(TableNotFound, match=r"main\.db\.t was dropped or renamed in its catalog"):
+    with pytest.raises(ds.TableNotFound, match=r"main\.db\.t was dropped or renamed in its catalog"):
         table.append(rows(1))
     other = cat.create_table("db.t", COLUMNS)
-    with pytest.raises(TableNotFound, match=r"main\.db\.t was replaced by another table"):
+    with pytest.raises(ds.TableNotFound, match=r"main\.db\.t was replaced by another table"):
         table.append(rows(1))
     assert ids(other.refresh()) == []
 
@@ -448,18 +436,18 @@ def test_the_server_s_refusal_of_a_commit_leaves_nothing(server: UnityServer, ca
     table = cat.create_table("db.t", COLUMNS)
     Disturbance(server, "before", Refusal(403, "PermissionDeniedException", "no MODIFY"))
     before = sorted(path for path in server.root.rglob("*") if path.is_file())
-    with pytest.raises(InvalidCommit, match=r"refused version 1 of main\.db\.t: .*403 PermissionDenied.*no MODIFY"):
+    with pytest.raises(ds.InvalidCommit, match=r"refused version 1 of main\.db\.t: .*403 PermissionDenied.*no MODIFY"):
         table.append(rows(1))
     assert sorted(path for path in server.root.rglob("*") if path.is_file()) == before
 
 
 def test_what_the_catalog_knows_the_table_by_cannot_be_changed(cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
-    with pytest.raises(InvalidCommit, match=r"changes the property io\.unitycatalog\.tableId"):
+    with pytest.raises(ds.InvalidCommit, match=r"changes the property io\.unitycatalog\.tableId"):
         table.alter(SetProperty("io.unitycatalog.tableId", "x"))
-    with pytest.raises(InvalidCommit, match=r"changes the property delta\.checkpointPolicy, which .* to be 'v2'"):
+    with pytest.raises(ds.InvalidCommit, match=r"changes the property delta\.checkpointPolicy, which .* to be 'v2'"):
         table.alter(RemoveProperty("delta.checkpointPolicy"))
-    with pytest.raises(InvalidCommit, match="requires"):
+    with pytest.raises(ds.InvalidCommit, match="requires"):
         table.drop_feature("deletionVectors")
     with pytest.raises(ds.DeltaSkipError):
         table.alter(SetProperty("delta.enableInCommitTimestamps", "false"))
@@ -481,7 +469,7 @@ def test_rule_68_maintenance_needs_the_catalog_s_permission(server: UnityServer,
     for number in range(3):
         table.append(rows(number))
     for act in (table.optimize, table.vacuum, table.clean_up_log):
-        with pytest.raises(UnsupportedFeature, match="does not permit"):
+        with pytest.raises(ds.UnsupportedFeature, match="does not permit"):
             act()
     server.permitted = ["DATA_REORGANIZATION", "DATA_CLEANUP", "METADATA_CLEANUP"]
     table = cat.load_table("db.t")
@@ -592,7 +580,7 @@ def test_writers_on_a_bad_network_commit_every_row_once(
             for each in range(4):
                 # A publication that failed is made up for by the next commit.
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", MaintenanceWarning)
+                    warnings.simplefilter("ignore", ds.MaintenanceWarning)
                     table.append(rows(10 * number + each), txn=(f"writer {number}", each))
         except BaseException as error:
             failed.append(error)
@@ -604,7 +592,7 @@ def test_writers_on_a_bad_network_commit_every_row_once(
     for each in threads:
         each.join(120)
     server.disturb = lambda *_: None
-    unknown = [error for error in failed if not isinstance(error, CatalogError)]
+    unknown = [error for error in failed if not isinstance(error, ds.CatalogError)]
     assert unknown == []
     table = cat.load_table("db.t")
     found = ids(table)
@@ -626,9 +614,9 @@ def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_wr
     for given in ({"note": LONG}, {LONG: "v"}):
         described = {"db.m": given, "db.e": {**given, "location": place}}
         for ident, properties in described.items():
-            with pytest.raises(InvalidArgument, match="too long for Unity Catalog, which keeps at most 255"):
+            with pytest.raises(ds.InvalidArgument, match="too long for Unity Catalog, which keeps at most 255"):
                 cat.create_table(ident, COLUMNS, properties=properties)
-            with pytest.raises(InvalidArgument, match="too long for Unity Catalog"):
+            with pytest.raises(ds.InvalidArgument, match="too long for Unity Catalog"):
                 cat.stage_create(ident, COLUMNS, properties=properties)
         for act in (
             lambda given=given: table.alter(*(SetProperty(*each) for each in given.items())),
@@ -636,7 +624,7 @@ def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_wr
             lambda given=given: cat.create_namespace("long", given),
             lambda given=given: cat.alter_namespace("db", *(SetProperty(*each) for each in given.items())),
         ):
-            with pytest.raises(InvalidArgument, match="too long for Unity Catalog"):
+            with pytest.raises(ds.InvalidArgument, match="too long for Unity Catalog"):
                 act()
     assert not Path(place).exists() and not cat.namespace_exists("long")
     assert server.table("main.db.t").latest == 0
@@ -654,7 +642,7 @@ def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
     kept = server.table("main.db.e").properties
     assert table.properties["note"] == LONG and kept["short"] == "s" and "note" not in kept
     other = ds.DeltaTable.create(tmp_path / "f", COLUMNS, properties={"note": LONG})
-    with pytest.raises(InvalidArgument, match=r"the property note of db\.f is too long"):
+    with pytest.raises(ds.InvalidArgument, match=r"the property note of db\.f is too long"):
         cat.register_table("db.f", other.uri)
     assert not cat.table_exists("db.f")
 
@@ -690,7 +678,7 @@ def test_a_namespace_is_dropped_by_one_request_or_not_at_all(server: UnityServer
             raise left.pop()
 
     server.disturb = disturb
-    with pytest.raises(CatalogError, match="no right to drop"):
+    with pytest.raises(ds.CatalogError, match="no right to drop"):
         cat.drop_namespace("n", cascade=True)
     assert ids(cat.load_table("n.a")) == [1] == ids(cat.load_table("n.b"))
     deletes = server.count("DELETE", "")
@@ -710,7 +698,7 @@ def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
         assert b"sEcReT" not in pickled and b"sEcReT-token" in whole and b"sEcReT-key" in whole
         assert ids(pickle.loads(whole)) == [1, 2]
         again, scan = pickle.loads(pickled)
-        with pytest.raises(StorageError, match="does not contain the token of the catalog, aws_secret_access_key"):
+        with pytest.raises(ds.StorageError, match="does not contain the token of the catalog, aws_secret_access_key"):
             again.refresh()
         monkeypatch.setenv("DELTASKIP_CATALOG__MAIN__TOKEN", "sEcReT-token")
         assert ids(again) == [1, 2] and scan.to_arrow()["id"].to_pylist() == [2]
@@ -720,5 +708,5 @@ def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
     pickled = pickle.dumps(mine.load_table("db.t").with_secrets())
     mine.drop_table("db.t")
     mine.create_table("db.t", COLUMNS).append(rows(9))
-    with pytest.raises(TableNotFound, match="replaced by another table in its catalog"):
+    with pytest.raises(ds.TableNotFound, match="replaced by another table in its catalog"):
         pickle.loads(pickled).refresh()

@@ -1,7 +1,5 @@
 """A client of Unity Catalog that gets its tokens with an id and a secret: asked for once, renewed, never shown."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

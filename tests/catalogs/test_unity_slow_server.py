@@ -1,7 +1,5 @@
 """A server of Unity Catalog that hangs, drips, or lists without an end: every call fails, by name, within its time."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

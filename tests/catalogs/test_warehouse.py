@@ -1,7 +1,5 @@
 """What is particular to warehouses: folders, writers at the same time, and what other programs leave in them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading
@@ -14,15 +12,6 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.catalogs.warehouse import WarehouseCatalog, folder_name, name_of
-from deltaskip.errors import (
-    CatalogError,
-    DeltaSkipError,
-    InvalidArgument,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    TableAlreadyExists,
-    TableNotFound,
-)
 from deltaskip.storage import LocalStorage
 from tests.catalogs.contract import NUMBERS, SCHEMA
 from tests.dml.tables import ids_of
@@ -55,7 +44,7 @@ def test_folders_that_stand_for_no_name(folder: str) -> None:
 
 
 def test_a_name_that_is_too_long_is_refused(warehouse: WarehouseCatalog) -> None:
-    with pytest.raises(InvalidArgument, match="too long"):
+    with pytest.raises(ds.InvalidArgument, match="too long"):
         warehouse.create_table(("db", "ä" * 100), SCHEMA)
 
 
@@ -89,7 +78,7 @@ def test_a_table_whose_first_commits_were_deleted_exists(warehouse: WarehouseCat
     assert warehouse.table_exists("db.t")
     assert [str(ident) for ident in warehouse.list_tables("db")] == ["db.t"]
     assert ids_of(warehouse.load_table("db.t")) == [1, 2, 3]
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         warehouse.create_table("db.t", SCHEMA)
     assert warehouse.drop_table("db.t")
 
@@ -110,11 +99,11 @@ def test_a_late_commit_to_a_dropped_table_does_not_come_back(warehouse: Warehous
 def test_a_table_and_a_namespace_do_not_share_a_folder(warehouse: WarehouseCatalog) -> None:
     warehouse.create_namespace("db.inner")
     warehouse.create_table("db.t", SCHEMA)
-    with pytest.raises(TableAlreadyExists, match="namespace"):
+    with pytest.raises(ds.TableAlreadyExists, match="namespace"):
         warehouse.create_table("db.inner", SCHEMA)
-    with pytest.raises(TableAlreadyExists, match="namespace"):
+    with pytest.raises(ds.TableAlreadyExists, match="namespace"):
         warehouse.rename_table("db.t", "db.inner")
-    with pytest.raises(NamespaceAlreadyExists, match="table"):
+    with pytest.raises(ds.NamespaceAlreadyExists, match="table"):
         warehouse.create_namespace("db.t")
     assert warehouse.load_table("db.t").version == 0
     assert not warehouse.namespace_exists("db.t")
@@ -124,10 +113,10 @@ def test_files_of_an_unfinished_creation_keep_their_namespace(warehouse: Warehou
     warehouse.create_table("db.t", SCHEMA)
     staged = warehouse.stage_create("db.u", SCHEMA)
     staged.append(NUMBERS)
-    with pytest.raises(TableAlreadyExists, match="being created"):
+    with pytest.raises(ds.TableAlreadyExists, match="being created"):
         warehouse.rename_table("db.t", "db.u")
     warehouse.drop_table("db.t")
-    with pytest.raises(NamespaceNotEmpty, match="being created"):
+    with pytest.raises(ds.NamespaceNotEmpty, match="being created"):
         warehouse.drop_namespace("db")
     assert ids_of(staged.commit_staged_changes()) == [1, 2, 3]
 
@@ -136,11 +125,11 @@ def test_a_damaged_file_is_named(warehouse: WarehouseCatalog, tmp_path: Path) ->
     pointer, marker = tmp_path / "wh/db/t.table.json", tmp_path / "wh/db/_namespace.json"
     for text in ("{", "[]", "{}", '{"location": 5}'):
         pointer.write_text(text)
-        with pytest.raises(CatalogError, match=r"t\.table\.json"):
+        with pytest.raises(ds.CatalogError, match=r"t\.table\.json"):
             warehouse.load_table("db.t")
     for text in ("{", "[]", '{"properties": 5}', '{"properties": {"a": 5}}'):
         marker.write_text(text)
-        with pytest.raises(CatalogError, match=r"_namespace\.json"):
+        with pytest.raises(ds.CatalogError, match=r"_namespace\.json"):
             warehouse.load_namespace("db")
 
 
@@ -148,7 +137,7 @@ def test_a_registered_table_whose_files_are_gone_is_not_found(warehouse: Warehou
     ds.DeltaTable.create(tmp_path / "t", SCHEMA)
     warehouse.register_table("db.t", str(tmp_path / "t"))
     shutil.rmtree(tmp_path / "t")
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         warehouse.load_table("db.t")
     assert warehouse.drop_table("db.t", purge=True)
 
@@ -161,7 +150,7 @@ def raced(*acts: Callable[[], Any]) -> list[Any]:
         barrier.wait()
         try:
             return act()
-        except DeltaSkipError as error:
+        except ds.DeltaSkipError as error:
             return error
 
     with ThreadPoolExecutor(len(acts)) as pool:
@@ -180,7 +169,7 @@ def test_of_many_that_create_one_name_one_wins(warehouse: WarehouseCatalog, atte
 
     found = raced(*(create(number) for number in range(4)))
     assert sum(isinstance(each, ds.DeltaTable) for each in found) == 1
-    assert all(isinstance(each, ds.DeltaTable | TableAlreadyExists) for each in found), found
+    assert all(isinstance(each, ds.DeltaTable | ds.TableAlreadyExists) for each in found), found
     assert ids_of(warehouse.load_table("db.t")) == [1, 2, 3]
 
 
@@ -188,7 +177,7 @@ def test_of_many_that_create_one_name_one_wins(warehouse: WarehouseCatalog, atte
 def test_of_many_that_rename_one_wins(warehouse: WarehouseCatalog, attempt: int) -> None:
     warehouse.create_table("db.t", SCHEMA)
     found = raced(*(lambda n=n: warehouse.rename_table("db.t", f"db.n{n}") for n in range(4)))
-    assert found.count(None) == 1 and all(each is None or isinstance(each, TableNotFound) for each in found)
+    assert found.count(None) == 1 and all(each is None or isinstance(each, ds.TableNotFound) for each in found)
     assert len(warehouse.list_tables("db")) == 1
 
 
@@ -200,7 +189,7 @@ def test_of_many_that_take_one_name_one_wins(warehouse: WarehouseCatalog, tmp_pa
     warehouse.register_table("db.r", str(tmp_path / "outside"))
     names = ["m0", "m1", "m2", "r"]
     found = raced(*(lambda name=name: warehouse.rename_table(f"db.{name}", "db.t") for name in names))
-    assert all(each is None or isinstance(each, TableAlreadyExists) for each in found), found
+    assert all(each is None or isinstance(each, ds.TableAlreadyExists) for each in found), found
     assert found.count(None) <= 1
     # Two that meet may both give way, but no table is lost, and no name has two.
     left = [ident.name for ident in warehouse.list_tables("db")]
@@ -263,7 +252,7 @@ def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalo
             warehouse.drop_table("db.t")
         original(storage, *given)
 
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(DeltaSkipError):
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(ds.DeltaSkipError):
         patched.setattr(type(late.snapshot.storage), "put_if_absent", put)
         transaction.commit()
     assert not (tmp_path / "wh/db/t").exists()

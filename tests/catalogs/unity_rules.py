@@ -4,8 +4,6 @@ Every body and answer of the Delta API is checked against the models of `unityca
 against `unitycatalog.client`: names, types and required members, and that nothing else is there.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """A small server of Unity Catalog's Delta API, as strict as the open one (0.7): its state is in memory."""
 
-from __future__ import annotations
-
 import json
 import threading
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """A small table of the demo's shape, and a way to run commands inside the process."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass

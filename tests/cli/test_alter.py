@@ -1,7 +1,5 @@
 """deltaskip alter: what it changes, what it refuses, and what a dry run shows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """deltaskip append: what it writes, what it refuses, and what a dry run shows."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Bad input: one sentence on standard error that names what is wrong, exit status 2, nothing written."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Commands on the tables of a catalog, and commands on tables that a catalog names."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

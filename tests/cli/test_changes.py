@@ -1,7 +1,5 @@
 """`deltaskip changes`: the versions of a feed, and their files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

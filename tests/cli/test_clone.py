@@ -1,7 +1,5 @@
 """deltaskip clone: what it makes, prints and refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`deltaskip collations`: what is here, and what the columns of a table need."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

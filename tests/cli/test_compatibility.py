@@ -1,7 +1,5 @@
 """`deltaskip compatibility`: what other engines refuse or get wrong in a table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """deltaskip create: what it makes, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`deltaskip demo`, with Spark and without."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Values as JSON and text can hold them."""
 
-from __future__ import annotations
-
 import io
 import json
 from decimal import Decimal

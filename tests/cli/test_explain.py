@@ -1,7 +1,5 @@
 """`deltaskip explain` and the report of `deltaskip stats`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

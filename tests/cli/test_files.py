@@ -1,7 +1,5 @@
 """`deltaskip files`, `inspect` and `history` on a sound table."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

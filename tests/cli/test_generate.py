@@ -1,7 +1,5 @@
 """deltaskip generate: which manifests it writes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

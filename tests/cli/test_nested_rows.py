@@ -1,7 +1,5 @@
 """Nested values and bytes in CSV and JSON lines: what `head` writes is what `append` and `merge` read."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """deltaskip optimize: what it rewrites, what it refuses, and what a dry run shows."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

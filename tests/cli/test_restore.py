@@ -1,7 +1,5 @@
 """deltaskip restore: what it restores, prints and refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

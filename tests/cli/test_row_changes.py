@@ -1,7 +1,5 @@
 """deltaskip delete and update: what they change, what they refuse, and what a dry run shows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """deltaskip head, query, merge and diff: rows that are shown, written, merged and compared."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

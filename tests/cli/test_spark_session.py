@@ -1,7 +1,5 @@
 """Commands that need Spark start a session of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

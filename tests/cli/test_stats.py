@@ -1,7 +1,5 @@
 """`deltaskip stats`: the coverage report, and statistics that are recomputed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
+from tests.builder import json_lines, log_file, logged
 from tests.cli.conftest import Run
 
 
@@ -17,12 +16,11 @@ def bare(customers: Path, tmp_path: Path) -> Path:
     """The demo's table with its data, half of its files without statistics."""
     root = tmp_path / "bare"
     shutil.copytree(customers, root)
-    log = root / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    lines = logged(root, 0)
     for i, line in enumerate(lines):
         if "add" in line and i % 2:
             del line["add"]["stats"]
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    log_file(root, 0).write_text(json_lines(lines), encoding="utf-8")
     return root
 
 

@@ -1,7 +1,5 @@
 """What a person sees in a narrow terminal: no name, time, path or number is broken, and a pipe gets complete lines."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json

@@ -1,7 +1,5 @@
 """deltaskip vacuum: what it deletes, prints and refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

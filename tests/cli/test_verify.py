@@ -1,7 +1,5 @@
 """`deltaskip verify`: exit statuses, output, repair after a confirmation, and gates."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

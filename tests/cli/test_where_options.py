@@ -1,7 +1,5 @@
 """Options of the commands that take a predicate: repeated conditions, parameters, strictness, collation versions."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 A door is one class. Its operations take Arrow data and SQL text, and raise an error of `errors` where one is refused.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """All steps on one table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.contracts.doors import Door

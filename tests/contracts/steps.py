@@ -1,7 +1,5 @@
 """What is done to every table, one step after the other; each leaves what the model says, and the next one goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Tables with each feature that a change must respect, and what their rows, their feed and their row ids must be."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The contract of changes without Spark: DeltaTable with Arrow data, and statements without a session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Expressions that are nested far beyond Python's recursion limit mean at every door what flat ones mean."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path

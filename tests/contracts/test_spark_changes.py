@@ -1,7 +1,5 @@
 """The contract of changes with Spark: as jobs, by the driver, over Connect, with delta-spark's names, as statements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache

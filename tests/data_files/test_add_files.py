@@ -1,7 +1,5 @@
 """Adding files that something else wrote: what is accepted, what is refused by name, and what is read to know."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os
@@ -16,20 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import deltaskip as ds
 import deltaskip.data_files.file_rules as file_rules
 from deltaskip import DeltaTable, convert_to_delta
-from deltaskip.errors import (
-    DataFileMissing,
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    RowViolation,
-    SchemaError,
-    StorageError,
-    UnsupportedFeature,
-)
 from deltaskip.features.registry import has_feature
 from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, LONG
+from tests.builder import logged
+from tests.dml.tables import info_of
 from tests.each import each
 from tests.footers import LOGICAL, STRUCT, Element, change_footer, change_types
 from tests.looped import looped
@@ -47,8 +38,7 @@ def write(path: Path, columns: dict[str, Any] | pa.Table, **options: Any) -> Pat
 
 
 def adds(table: DeltaTable) -> list[dict[str, Any]]:
-    text = Path(table.snapshot.root, f"_delta_log/{table.version:020}.json").read_text()
-    return [action["add"] for action in map(json.loads, text.splitlines()) if "add" in action]
+    return logged(table.snapshot.root, table.version, kind="add")
 
 
 def stats_of(table: DeltaTable) -> dict[str, Any]:
@@ -92,8 +82,7 @@ def test_a_file_in_the_folder_is_logged_by_its_relative_path_and_counted(tmp_pat
         {"id": 1, "name": "x"},
         {"id": 2, "name": None},
     ]
-    info = json.loads(Path(tmp_path, "t/_delta_log/00000000000000000001.json").read_text().splitlines()[0])
-    assert info["commitInfo"]["isBlindAppend"] is True
+    assert info_of(table, 1)["isBlindAppend"] is True
 
 
 def test_a_file_outside_is_logged_by_its_uri_and_stays_there(tmp_path: Path) -> None:
@@ -198,7 +187,7 @@ def test_partition_values_that_are_missing_or_wrong_are_named(
 ) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p INT", partition_by=["p"])
     path = write(tmp_path / folder / "a.parquet", {"id": [1]})
-    with pytest.raises(InvalidArgument, match=why):
+    with pytest.raises(ds.InvalidArgument, match=why):
         table.add_files([path], partition_values=values)
     assert table.version == 0
 
@@ -206,7 +195,7 @@ def test_partition_values_that_are_missing_or_wrong_are_named(
 def test_a_value_of_a_partition_column_that_is_null_obeys_not_null(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p INT NOT NULL", partition_by=["p"])
     path = write(tmp_path / "p=__HIVE_DEFAULT_PARTITION__/a.parquet", {"id": [1]})
-    with pytest.raises(InvalidArgument, match=r"p of .* is NOT NULL"):
+    with pytest.raises(ds.InvalidArgument, match=r"p of .* is NOT NULL"):
         table.add_files([path])
 
 
@@ -229,7 +218,7 @@ def test_columns_that_do_not_fit_are_named(tmp_path: Path) -> None:
         schema = "id BIGINT NOT NULL, name STRING, st STRUCT<a: INT>, l ARRAY<INT>, m MAP<STRING, INT>"
         table = DeltaTable.create(tmp_path / "t", schema)
         path = write(tmp_path / "a.parquet", columns)
-        with pytest.raises(SchemaError, match=f"The file file:{path} cannot be added to {tmp_path}/t: {why}"):
+        with pytest.raises(ds.SchemaError, match=f"The file file:{path} cannot be added to {tmp_path}/t: {why}"):
             table.add_files([path])
         assert table.version == 0
         assert path.exists()
@@ -262,7 +251,7 @@ def test_columns_that_do_not_fit_are_named(tmp_path: Path) -> None:
 def test_a_folder_that_names_a_column_of_data_is_refused(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p INT")
     path = write(tmp_path / "p=1/a.parquet", {"id": [1]})
-    with pytest.raises(SchemaError, match="it lacks the column p, and its folder p=1 gives a value only to a part"):
+    with pytest.raises(ds.SchemaError, match="it lacks the column p, and its folder p=1 gives a value only to a part"):
         table.add_files([path])
 
 
@@ -317,7 +306,9 @@ def test_nested_columns_in_old_and_new_layouts_are_accepted(tmp_path: Path) -> N
 def test_narrower_types_need_type_widening(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"id": pa.array([1], pa.int32()), "x": pa.array([1.5], pa.float32())})
     plain = DeltaTable.create(tmp_path / "plain", "id BIGINT, x DOUBLE")
-    with pytest.raises(SchemaError, match=r"column id is INT, and BIGINT in the table; set delta.enableTypeWidening"):
+    with pytest.raises(
+        ds.SchemaError, match=r"column id is INT, and BIGINT in the table; set delta.enableTypeWidening"
+    ):
         plain.add_files([path])
     wide = DeltaTable.create(tmp_path / "wide", "id BIGINT, x DOUBLE", properties={"delta.enableTypeWidening": "true"})
     wide.add_files([path])
@@ -327,7 +318,7 @@ def test_narrower_types_need_type_widening(tmp_path: Path) -> None:
 def test_instants_and_local_times_are_not_mixed(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "ts TIMESTAMP")
     path = write(tmp_path / "a.parquet", {"ts": pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us"))})
-    with pytest.raises(SchemaError, match="its column ts is TIMESTAMP_NTZ, and TIMESTAMP in the table"):
+    with pytest.raises(ds.SchemaError, match="its column ts is TIMESTAMP_NTZ, and TIMESTAMP in the table"):
         table.add_files([path])
 
 
@@ -377,7 +368,7 @@ def test_rule_20_a_row_that_violates_a_constraint_is_shown_with_its_file(
 
     good = write(tmp_path / "good.parquet", rows([1]))
     bad = write(tmp_path / "bad.parquet", {**rows(columns["id"]), **columns})
-    with pytest.raises(RowViolation, match=f"The file file:{bad} cannot be added: .*{why}") as raised:
+    with pytest.raises(ds.RowViolation, match=f"The file file:{bad} cannot be added: .*{why}") as raised:
         table.add_files([good, bad])
     assert raised.value.rule == rule
     assert str(raised.value).endswith("Nothing was committed.")
@@ -388,7 +379,7 @@ def test_rule_20_a_row_that_violates_a_constraint_is_shown_with_its_file(
 
 def test_rule_23_a_generated_column_that_a_file_lacks_is_null_and_must_be(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, g BIGINT GENERATED ALWAYS AS (id + 1)")
-    with pytest.raises(RowViolation, match="generated column"):
+    with pytest.raises(ds.RowViolation, match="generated column"):
         table.add_files([write(tmp_path / "a.parquet", {"id": [1]})])
     table.add_files([write(tmp_path / "b.parquet", {"id": pa.array([None], pa.int64())})])
     assert table.version == 1
@@ -398,7 +389,7 @@ def test_a_generated_partition_column_is_compared_with_the_folder(tmp_path: Path
     schema = "ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))"
     table = DeltaTable.create(tmp_path / "t", schema, partition_by=["day"])
     path = write(tmp_path / "day=2024-01-02/a.parquet", {"ts": pa.array([NOON], TIMESTAMPS)})
-    with pytest.raises(RowViolation, match="day <=> CAST\\(ts AS DATE\\) must hold"):
+    with pytest.raises(ds.RowViolation, match="day <=> CAST\\(ts AS DATE\\) must hold"):
         table.add_files([path])
     assert len(read) == 1
 
@@ -416,21 +407,21 @@ def test_an_expression_that_only_spark_evaluates_needs_a_session(tmp_path: Path)
         tmp_path / "t", "s STRING", properties={"delta.constraints.c": "to_csv(struct(s)) = 'Miller'"}
     )
     path = write(tmp_path / "a.parquet", {"s": ["Miller"]})
-    with pytest.raises(UnsupportedFeature, match="to_csv"):
+    with pytest.raises(ds.UnsupportedFeature, match="to_csv"):
         table.add_files([path])
 
 
 def test_rule_25_identity_values_in_files_are_accepted_by_default_only_and_move_no_mark(tmp_path: Path) -> None:
     always = DeltaTable.create(tmp_path / "always", "id BIGINT GENERATED ALWAYS AS IDENTITY, x INT")
     path = write(tmp_path / "a.parquet", {"id": [1000], "x": pa.array([1], pa.int32())})
-    with pytest.raises(SchemaError, match="its column id is GENERATED ALWAYS AS IDENTITY"):
+    with pytest.raises(ds.SchemaError, match="its column id is GENERATED ALWAYS AS IDENTITY"):
         always.add_files([path])
     given = DeltaTable.create(tmp_path / "given", "id BIGINT GENERATED BY DEFAULT AS IDENTITY, x INT")
     before = given.metadata.schema_string
     given.add_files([path])
     assert given.metadata.schema_string == before
     without = write(tmp_path / "b.parquet", {"x": pa.array([1], pa.int32())})
-    with pytest.raises(SchemaError, match="it lacks the identity column id; append its rows instead"):
+    with pytest.raises(ds.SchemaError, match="it lacks the identity column id; append its rows instead"):
         given.add_files([without])
 
 
@@ -438,16 +429,16 @@ def test_duplicates_and_active_files_are_refused(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
     path = write(tmp_path / "t/in/a.parquet", {"id": [1]})
     for twice in (["in", "in/a.parquet"], ["in/a.parquet", path], ["in/./a.parquet", "in/a.parquet"]):
-        with pytest.raises(InvalidArgument, match="twice"):
+        with pytest.raises(ds.InvalidArgument, match="twice"):
             table.add_files(twice)
     table.add_files("in")
     for again in ("in/a.parquet", path, f"file://{path}", "in/../in"):
-        with pytest.raises(InvalidArgument, match=r"in/a.parquet is in .* at version 1 already"):
+        with pytest.raises(ds.InvalidArgument, match=r"in/a.parquet is in .* at version 1 already"):
             table.add_files(again)
 
 
 def test_paths_that_name_no_data_file_are_refused(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, paths: Any, error: type[DeltaSkipError], why: str) -> None:
+    def checked(tmp_path: Path, paths: Any, error: type[ds.DeltaSkipError], why: str) -> None:
         table = DeltaTable.create(tmp_path / "t", "id BIGINT")
         (tmp_path / "t/empty").mkdir()
         (tmp_path / "t/text.parquet").write_text("not Parquet at all")
@@ -458,16 +449,16 @@ def test_paths_that_name_no_data_file_are_refused(tmp_path: Path) -> None:
 
     each(
         [
-            ("missing.parquet", DataFileMissing, "There is no file or folder"),
-            ("missing/a.parquet", DataFileMissing, "There is no file or folder"),
-            ("empty", DataFileMissing, "contains no data files"),
-            ("_delta_log/00000000000000000000.json", InvalidArgument, "is part of the log"),
-            ("text.parquet", StorageError, "is not a complete Parquet file"),
-            ("other", InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-            ("", InvalidArgument, "must be a path or URI, not .*: name a folder or file"),
-            ("s3://bucket/a.parquet", InvalidArgument, "could not open it"),
-            (None, InvalidArgumentType, "paths must be a path or a list of paths"),
-            ([1], InvalidArgumentType, "Each of paths"),
+            ("missing.parquet", ds.DataFileMissing, "There is no file or folder"),
+            ("missing/a.parquet", ds.DataFileMissing, "There is no file or folder"),
+            ("empty", ds.DataFileMissing, "contains no data files"),
+            ("_delta_log/00000000000000000000.json", ds.InvalidArgument, "is part of the log"),
+            ("text.parquet", ds.StorageError, "is not a complete Parquet file"),
+            ("other", ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
+            ("", ds.InvalidArgument, "must be a path or URI, not .*: name a folder or file"),
+            ("s3://bucket/a.parquet", ds.InvalidArgument, "could not open it"),
+            (None, ds.InvalidArgumentType, "paths must be a path or a list of paths"),
+            ([1], ds.InvalidArgumentType, "Each of paths"),
         ],
         lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
     )
@@ -488,7 +479,7 @@ def test_rule_71_files_stay_where_they_are_when_the_commit_fails(tmp_path: Path)
     path = write(tmp_path / "t/a.parquet", {"id": [1]})
     (tmp_path / "t/_delta_log").rename(tmp_path / "log")
     (tmp_path / "t/_delta_log").write_text("no folder")
-    with pytest.raises(DeltaSkipError):
+    with pytest.raises(ds.DeltaSkipError):
         table.add_files("a.parquet")
     assert path.exists()
 
@@ -527,7 +518,7 @@ def test_rule_18_mapped_columns_are_found_by_physical_name_or_field_id(tmp_path:
         )
         known = ids(table)
         plain = write(tmp_path / mode / "p=1/plain.parquet", {"id": [1]})
-        with pytest.raises(SchemaError, match="no Parquet field ids" if mode == "id" else "the column id, which"):
+        with pytest.raises(ds.SchemaError, match="no Parquet field ids" if mode == "id" else "the column id, which"):
             table.add_files([plain])
         nested = table.schema.fields[1].type.fields[0].metadata  # type: ignore[attr-defined]
         inner = pa.field(
@@ -558,7 +549,7 @@ def test_rule_67_files_contain_the_partition_columns_where_the_table_requires_it
         properties={"delta.feature.materializePartitionColumns": "supported"},
     )
     path = write(tmp_path / "p=1/a.parquet", {"id": [1]})
-    with pytest.raises(SchemaError, match="it lacks the partition column p, which files of this table must contain"):
+    with pytest.raises(ds.SchemaError, match="it lacks the partition column p, which files of this table must contain"):
         table.add_files([path])
     table.add_files([write(tmp_path / "p=1/b.parquet", {"id": [1], "p": pa.array([1], pa.int32())})])
 
@@ -591,7 +582,7 @@ def test_a_file_that_another_writer_adds_first_is_refused(tmp_path: Path) -> Non
     write(tmp_path / "t/a.parquet", {"id": [1]})
     late = DeltaTable(tmp_path / "t")
     table.add_files("a.parquet")
-    with pytest.raises(InvalidArgument, match="already"):
+    with pytest.raises(ds.InvalidArgument, match="already"):
         late.add_files("a.parquet")
 
 
@@ -603,7 +594,7 @@ def test_files_and_rows_are_one_version_of_a_transaction(tmp_path: Path) -> None
         txn.add_files(write(tmp_path / "b.parquet", {"id": [3], "name": ["y"]}))
     assert txn.version == 1
     assert len(adds(table.refresh())) == 2
-    with pytest.raises(InvalidArgument, match=r"twice|already"), table.transaction() as txn:
+    with pytest.raises(ds.InvalidArgument, match=r"twice|already"), table.transaction() as txn:
         txn.add_files("a.parquet")
         txn.add_files(tmp_path / "b.parquet")
     assert path.exists()
@@ -692,7 +683,7 @@ def test_names_that_are_not_utf8_are_refused_by_name(tmp_path: Path) -> None:
         lambda: table.add_files(tmp_path / "c"),
         lambda: table.add_files(os.fsdecode(b"\xe9.parquet")),
     ):
-        with pytest.raises(InvalidArgument, match=r"\\udce9.* is not UTF-8, as paths in the log of .*: rename it"):
+        with pytest.raises(ds.InvalidArgument, match=r"\\udce9.* is not UTF-8, as paths in the log of .*: rename it"):
             act()
 
 
@@ -701,5 +692,5 @@ def test_other_structs_are_no_variants(tmp_path: Path, names: list[str]) -> None
     table = DeltaTable.create(tmp_path / "t", "v VARIANT")
     struct = pa.StructArray.from_arrays([pa.array([b"\1\0\0"])] * len(names), names)
     write(tmp_path / "t/a.parquet", {"v": struct}, store_schema=False)
-    with pytest.raises(SchemaError, match="v is"):
+    with pytest.raises(ds.SchemaError, match="v is"):
         table.add_files("a.parquet")

@@ -1,10 +1,7 @@
 """Appending Arrow rows to tables: what is stored, what is refused, conflicts, and what a failure leaves."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
-import json
 import os
 import sys
 import threading
@@ -20,6 +17,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import CommitConflict, InvalidArgumentType, RowViolation, SchemaError, WriteWarning
 from deltaskip.storage.kill_points import observe_kill_points
+from tests.dml.tables import info_of
 
 UTC = datetime.UTC
 
@@ -50,7 +48,7 @@ def test_rows_are_appended_and_the_table_moves_on(tmp_path: Path) -> None:
     assert _rows(table) == [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
     deltalake = pytest.importorskip("deltalake")
     assert deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table().to_pylist() == _rows(table)
-    info = json.loads((tmp_path / "t/_delta_log/00000000000000000001.json").read_text().splitlines()[0])["commitInfo"]
+    info = info_of(table, 1)
     assert info["operation"] == "WRITE"
     assert info["operationParameters"] == {"mode": "Append", "partitionBy": "[]"}
     assert info["isBlindAppend"] is True

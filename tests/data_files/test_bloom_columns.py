@@ -1,7 +1,5 @@
 """Bloom filters that are written: which files have them, their size, and that others read the files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Row groups copied into a new file, as other readers read it: values, pages by their indexes, statistics."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import struct

@@ -1,7 +1,5 @@
 """Data files written from Arrow: what pyarrow and DuckDB read back, partitions, column mapping, and failures."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

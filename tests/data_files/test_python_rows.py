@@ -1,7 +1,5 @@
 """Rows as a list of dicts or a dict of lists: through every door as Arrow data with the same values, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal

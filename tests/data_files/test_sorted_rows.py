@@ -1,7 +1,5 @@
 """Rows of data files in the sort order of their table, against Python's own sort."""
 
-from __future__ import annotations
-
 import math
 import random
 from pathlib import Path

@@ -1,8 +1,5 @@
 """Builders of deltaskip.delta: tables at locations and under names in the catalog of a stock session."""
 
-from __future__ import annotations
-
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +7,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+
+from tests.builder import logged
 
 pytest.importorskip("pyspark.sql")
 
@@ -246,8 +245,7 @@ def test_sql_of_a_stock_session_refuses_the_table_rather_than_reading_its_files(
 
 def test_the_log_of_a_built_table(spark: Any, tmp_path: Path) -> None:
     build(DeltaTable.create(spark).location(str(tmp_path / "t")))
-    lines = (tmp_path / "t/_delta_log/00000000000000000000.json").read_text().splitlines()
-    info = next(json.loads(each)["commitInfo"] for each in lines if "commitInfo" in each)
+    [info] = logged(tmp_path / "t", 0, kind="commitInfo")
     assert info["operation"] == "CREATE TABLE"
     assert info["operationParameters"]["partitionBy"] == '["col1"]'
     assert info["operationParameters"]["description"] == "comment"

@@ -1,7 +1,5 @@
 """Builders of deltaskip.delta that are dropped without `execute` warn, once, and others do not."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Columns of DataFrames of a table, `d.toDF()["id"]`, in changes of it; the rows are those of delta-spark 4.4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """deltaskip.delta's merge: delta-spark's clauses, aliases, result and errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names of delta-spark's package beside the class DeltaTable, which need no session."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 from typing import Any

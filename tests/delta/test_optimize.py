@@ -1,7 +1,5 @@
 """DeltaOptimizeBuilder: delta-spark's arguments, metrics, history and errors."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """vacuum, restore, clone and generate of deltaskip.delta: what delta-spark's own tests expect of them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """deltaskip.delta.DeltaTable in a stock session: paths, names, DataFrames, protocols, and errors of both classes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

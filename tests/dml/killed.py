@@ -4,8 +4,6 @@ WHAT is `delete`, `update` or `merge`. Each works on a copy of TABLE, FOLDER/0, 
 Prints the step at which each was killed, or "done".
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 

@@ -1,8 +1,5 @@
 """Tables for the tests of changed rows: their rows as Python values, their files, and what a commit contains."""
 
-from __future__ import annotations
-
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from deltaskip import DeltaTable
 from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.reading.stored_rows import StoredRows
+from tests.builder import logged
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
 
@@ -53,11 +51,9 @@ def files_below(folder: Path) -> set[str]:
 
 def actions_of(table: DeltaTable, version: int | None = None) -> dict[str, list[dict[str, Any]]]:
     """The actions of one commit, by kind."""
-    number = table.version if version is None else version
-    path = Path(table.snapshot.root) / "_delta_log" / f"{number:020}.json"
     found: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text().splitlines():
-        for name, members in json.loads(line).items():
+    for action in logged(table.snapshot.root, table.version if version is None else version):
+        for name, members in action.items():
             found.setdefault(name, []).append(members)
     return found
 

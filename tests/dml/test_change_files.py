@@ -4,8 +4,6 @@ files of files that only go, since readers infer those from the log.
 # PROTOCOL, Add CDC File: readers of a version with change files read nothing else
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from pathlib import Path

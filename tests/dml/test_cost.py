@@ -1,7 +1,5 @@
 """What a change of rows costs, and the plan of one that is not carried out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Deleting rows without Spark: by predicate, all, and nothing; Delta's parameters and metrics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

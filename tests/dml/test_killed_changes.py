@@ -1,7 +1,5 @@
 """Changes of rows that are killed or fail at any step: the table has the rows before or after, never half of either."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Names and types in predicates and new values are refused alike, whatever rows there are and whichever method runs."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path

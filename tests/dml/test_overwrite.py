@@ -1,7 +1,5 @@
 """Overwriting with Arrow rows: what is replaced, by which actions, and what is refused. Rules of Delta's writers."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json
@@ -14,18 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import deltaskip as ds
 from deltaskip import DeltaTable, col
 from deltaskip.actions import AddFile
-from deltaskip.errors import (
-    CommitConflict,
-    InvalidArgument,
-    InvalidArgumentType,
-    InvalidCommit,
-    PredicateError,
-    RowViolation,
-    SchemaError,
-    UnsupportedFeature,
-)
 from deltaskip.storage import local
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn import commit_loop
@@ -84,7 +73,7 @@ def test_rule_38_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
     table = made(tmp_path, **{"delta.appendOnly": "true"})
     before = files_below(tmp_path / "t")
     for options in ({}, {"where": "id = 3"}):
-        with pytest.raises(UnsupportedFeature, match=r"append-only"):
+        with pytest.raises(ds.UnsupportedFeature, match=r"append-only"):
             table.overwrite(rows([3]), **options)
     assert files_below(tmp_path / "t") == before
 
@@ -118,13 +107,13 @@ class TestWhere:
         table = made(tmp_path)
         before = files_below(tmp_path / "t")
         for outside in (rows([7]), rows([4])):
-            with pytest.raises(RowViolation, match=r"does not match the predicate of the overwrite.*x < 7"):
+            with pytest.raises(ds.RowViolation, match=r"does not match the predicate of the overwrite.*x < 7"):
                 table.overwrite(outside, where="x < 7")
         assert (files_below(tmp_path / "t"), table.refresh().version) == (before, 1)
 
     def test_rule_15_an_empty_string_becomes_null_before_the_predicate_is_checked(self, tmp_path: Path) -> None:
         table = made(tmp_path, ("p",))
-        with pytest.raises(RowViolation, match="does not match the predicate"):
+        with pytest.raises(ds.RowViolation, match="does not match the predicate"):
             table.overwrite(rows([1], p=[""]), where="p = ''")
         table.overwrite(rows([50], p=[""]), where="p IS NULL")
         assert ids_of(table) == [0, 1, 3, 4, 6, 7, 9, 10, 50]
@@ -168,18 +157,18 @@ class TestWhere:
     def test_what_only_spark_can_evaluate_names_the_session(self, tmp_path: Path) -> None:
         table = made(tmp_path)
         before = files_below(tmp_path / "t")
-        with pytest.raises(UnsupportedFeature, match=r"without Spark.* as spark, or write the rows as a DataFrame"):
+        with pytest.raises(ds.UnsupportedFeature, match=r"without Spark.* as spark, or write the rows as a DataFrame"):
             table.overwrite(rows([]), where="to_csv(struct(p)) = 'x'")
         assert files_below(tmp_path / "t") == before
 
     def test_a_predicate_that_fails_for_a_row_writes_nothing(self, tmp_path: Path) -> None:
         table = made(tmp_path)
         before = files_below(tmp_path / "t")
-        with pytest.raises(PredicateError, match="fails for a row"):
+        with pytest.raises(ds.PredicateError, match="fails for a row"):
             table.overwrite(rows([]), where="10 / id > 1")
-        with pytest.raises(PredicateError, match="nope"):
+        with pytest.raises(ds.PredicateError, match="nope"):
             table.overwrite(rows([]), where="nope = 1")
-        with pytest.raises(PredicateError):
+        with pytest.raises(ds.PredicateError):
             table.overwrite(rows([]), where="")
         assert (files_below(tmp_path / "t"), table.refresh().version) == (before, 1)
 
@@ -338,7 +327,7 @@ class TestSchema:
 
     def test_a_missing_partition_column_is_refused_with_the_cure(self, tmp_path: Path) -> None:
         table = made(tmp_path, ("p",))
-        with pytest.raises(SchemaError, match=r"no column p, by which.*partition_by"):
+        with pytest.raises(ds.SchemaError, match=r"no column p, by which.*partition_by"):
             table.overwrite(pa.table({"a": [1]}), schema_mode="replace")
 
     def test_rules_55_56_only_compatible_columns_keep_their_physical_names(self, tmp_path: Path) -> None:
@@ -355,10 +344,10 @@ class TestSchema:
 
     def test_a_constraint_of_a_dropped_column_stops_the_replacement(self, tmp_path: Path) -> None:
         table = made(tmp_path, **{"delta.constraints.low": "x < 100 OR x IS NULL"})
-        with pytest.raises((SchemaError, InvalidCommit), match="x"):
+        with pytest.raises((ds.SchemaError, ds.InvalidCommit), match="x"):
             table.overwrite(pa.table({"id": [1]}), schema_mode="replace")
         table.overwrite(pa.table({"X": pa.array([7], pa.int64())}), schema_mode="replace")
-        with pytest.raises(RowViolation, match="low"):
+        with pytest.raises(ds.RowViolation, match="low"):
             table.overwrite(pa.table({"x": [100]}))
 
     def test_a_merged_schema_with_rows_that_stay(self, tmp_path: Path) -> None:
@@ -383,9 +372,9 @@ class TestSchema:
         self, tmp_path: Path, options: dict[str, Any], message: str
     ) -> None:
         table = made(tmp_path)
-        with pytest.raises(InvalidArgument, match=message):
+        with pytest.raises(ds.InvalidArgument, match=message):
             table.overwrite(rows([1]), **options)
-        with pytest.raises(InvalidArgumentType):
+        with pytest.raises(ds.InvalidArgumentType):
             table.overwrite(1)
 
 
@@ -445,7 +434,7 @@ def test_rule_71_a_failure_deletes_what_it_wrote_and_nothing_else(
             with pytest.raises(MemoryError):
                 table.overwrite(rows([5]), where="id = 5 OR p = 'a'")
         assert files_below(tmp_path / str(number) / "t") == before
-        with pytest.raises(RowViolation):
+        with pytest.raises(ds.RowViolation):
             table.overwrite(rows([5]), where="id = 6")
         assert files_below(tmp_path / str(number) / "t") == before
         table.overwrite(rows([5]), where="id = 5")
@@ -457,7 +446,7 @@ class TestConflicts:
         with table.transaction() as txn:
             txn.overwrite(rows([3]), where="p = 'a'")
             other.overwrite(rows([6]), where="p = 'a'")
-            with pytest.raises(CommitConflict):
+            with pytest.raises(ds.CommitConflict):
                 txn.commit()
             txn.discard()
         assert [row["id"] for row in rows_of(table.refresh()) if row["p"] == "a"] == [6]
@@ -475,7 +464,7 @@ class TestConflicts:
     def test_rule_52_rows_that_another_writer_adds_to_the_predicate_conflict(self, tmp_path: Path) -> None:
         table, other = made(tmp_path), DeltaTable(tmp_path / "t")
         with (
-            pytest.raises(CommitConflict, match=r"may contain rows that match the predicate id < 5"),
+            pytest.raises(ds.CommitConflict, match=r"may contain rows that match the predicate id < 5"),
             table.transaction() as txn,
         ):
             txn.overwrite(rows([]), where="id < 5")
@@ -506,7 +495,7 @@ class TestConflicts:
             other.append(rows([2]))
             yield from given.to_batches()
 
-        with pytest.raises(CommitConflict):
+        with pytest.raises(ds.CommitConflict):
             table.overwrite(pa.RecordBatchReader.from_batches(given.schema, batches()), where="id < 5")
         assert len(files_below(tmp_path / "t")) == 2
 
@@ -520,7 +509,7 @@ def test_an_overwrite_comes_first_in_a_transaction(tmp_path: Path) -> None:
     assert ids_of(table.refresh()) == [3, 4, 5, 6, 7, 8, 9, 10, 11, 60]
     metrics = info_of(table)["operationMetrics"]
     assert (metrics["numDeletedRows"], metrics["numOutputRows"]) == ("4", "10")
-    with pytest.raises(InvalidCommit, match="overwrite first, or commit"), table.transaction() as txn:
+    with pytest.raises(ds.InvalidCommit, match="overwrite first, or commit"), table.transaction() as txn:
         txn.append(rows([61]))
         txn.overwrite(rows([3]))
     assert ids_of(table.refresh())[-1] == 60

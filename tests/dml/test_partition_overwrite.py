@@ -1,7 +1,5 @@
 """Overwrites of the partitions that the new rows have."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Positions of rows in files, kept as bitmaps."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Random sequences of appends and overwrites against a plain model of rows, which a Python function overwrites too."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Predicates of changes without Spark are evaluated in the time zone of the call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path

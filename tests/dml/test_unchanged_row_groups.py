@@ -1,7 +1,5 @@
 """Changes of files with many row groups: those without a changed row are copied, and rows are those of a model."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Updating rows without Spark: what is set, what follows from it, what is refused; Delta's parameters and metrics."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import date
@@ -15,16 +13,6 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DeltaTable
-from deltaskip.errors import (
-    InvalidArgument,
-    InvalidArgumentType,
-    InvalidCommit,
-    PredicateError,
-    PredicateWarning,
-    RowViolation,
-    SchemaError,
-    UnsupportedFeature,
-)
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, row_ids_of, rows, rows_of
 from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, in_order, table_of
@@ -82,9 +70,9 @@ def test_constants_expressions_and_parameters_are_values(tmp_path: Path) -> None
     assert rows_of(table)[3]["x"] == 11
     table.update({"x": "1"}, "id = ?", params=[3])
     assert (rows_of(table)[3]["x"], rows_of(table)[3]["p"]) == (1, None)
-    with pytest.raises(InvalidArgument, match=":other"):
+    with pytest.raises(ds.InvalidArgument, match=":other"):
         table.update({"x": ":new"}, "id = 3", params={"new": 1, "other": 2})
-    with pytest.raises(PredicateError, match=":new"):
+    with pytest.raises(ds.PredicateError, match=":new"):
         table.update({"x": ":new"}, "id = :id", params={"id": 1})
 
 
@@ -111,7 +99,7 @@ def test_rule_28_default_is_the_default_of_the_column(tmp_path: Path) -> None:
     table.append(pa.table({"id": [1, 2], "a": [1, 1], "b": ["x", "y"], "c": [1, 1]}))
     table.update({"a": "default", "b": " DEFAULT "}, "id = 1")
     assert rows_of(table) == [{"id": 1, "a": 42, "b": None, "c": 1}, {"id": 2, "a": 1, "b": "y", "c": 1}]
-    with pytest.raises(RowViolation, match="NOT NULL"):
+    with pytest.raises(ds.RowViolation, match="NOT NULL"):
         table.update({"c": "DEFAULT"})
 
 
@@ -124,7 +112,7 @@ def test_rule_23_generated_columns_follow_their_source_and_rows_move(tmp_path: P
     assert [add["partitionValues"] for add in actions_of(table)["add"]] == [{"y": "2022"}]
     # A given value must be the one of the expression.
     table.update({"y": "2023", "d": "DATE'2023-01-01'"}, "id = 1")
-    with pytest.raises(RowViolation, match="generated column"):
+    with pytest.raises(ds.RowViolation, match="generated column"):
         table.update({"y": "2024"}, "id = 1")
     table.update({"y": "DEFAULT", "d": "NULL"}, "id = 2")
     assert rows_of(table)[1]["y"] is None
@@ -135,7 +123,7 @@ def test_rule_27_identity_columns_cannot_be_updated_and_keep_their_values(tmp_pa
     table = made(tmp_path, ddl=f"id BIGINT, x INT, {always}")
     table.append(pa.table({"id": [1, 2, 3], "x": [1, 2, 3]}))
     for name in ("n", "M"):
-        with pytest.raises(SchemaError, match="identity column"):
+        with pytest.raises(ds.SchemaError, match="identity column"):
             table.update({name: "5"})
     table.update({"x": "x + 1"}, "id < 3")
     assert [(row["x"], row["n"], row["m"]) for row in rows_of(table)] == [(2, 1, 1), (3, 2, 2), (3, 3, 3)]
@@ -153,14 +141,14 @@ def test_texts_become_values_of_the_column_that_is_set(tmp_path: Path) -> None:
     assert (row["d"].isoformat(), row["t"].isoformat()) == ("2024-02-03", "2024-02-03T10:00:00+00:00")
     assert (row["b"], row["f"], str(row["m"]), row["st"]) == (True, 1000.0, "1.26", {"x": 5})
     for name in given:
-        with pytest.raises(RowViolation, match="The value nothing does not fit"):
+        with pytest.raises(ds.RowViolation, match="The value nothing does not fit"):
             table.update({name: "'nothing'"})
 
 
 def test_rule_29_lengths_of_texts_are_checked(tmp_path: Path) -> None:
     table = made(tmp_path, ddl="id BIGINT, v VARCHAR(3), c CHAR(3)")
     table.append(pa.table({"id": [1, 2], "v": ["abc", "x"], "c": ["a", "bcd"]}))
-    with pytest.raises(RowViolation, match=r"varchar\(3\)"):
+    with pytest.raises(ds.RowViolation, match=r"varchar\(3\)"):
         table.update({"v": "'abcd'"})
     table.update({"v": "'éé'"}, "id = 1")
     assert [(row["v"], row["c"]) for row in rows_of(table)] == [("éé", "a"), ("x", "bcd")]
@@ -171,7 +159,7 @@ def test_rule_29_lengths_of_texts_are_checked(tmp_path: Path) -> None:
 def test_rule_20_constraints_hold_for_updated_rows_only(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.alter(ds.AddConstraint("small", "x IS NULL OR x < 1000"))
-    with pytest.raises(RowViolation, match="small"):
+    with pytest.raises(ds.RowViolation, match="small"):
         table.update({"x": "x + 990"}, "id > 9")
     assert table.update({"x": "x + 980"}, "id > 9").version == 3
 
@@ -219,28 +207,28 @@ def test_refusals_change_nothing(tmp_path: Path) -> None:
     table = made(tmp_path)
     before = files_below(tmp_path / "t")
     for error, given, match in (
-        (SchemaError, {"nope": "1"}, "nope"),
-        (SchemaError, {"st.nope": "1"}, "nope"),
-        (SchemaError, {"x": "1", "X": "2"}, "set twice"),
-        (SchemaError, {"st": "NULL", "st.a": "2"}, "set twice"),
-        (SchemaError, {"st.a": "2", "ST": "NULL"}, "set twice"),
-        (SchemaError, {"st.a": "DEFAULT"}, "only columns have one"),
-        (UnsupportedFeature, {"st.tags.element": "'a'"}, "inside an array"),
-        (PredicateError, {"x": "nope + 1"}, "nope"),
-        (PredicateError, {"x": "1 +"}, "x|parse"),
-        (PredicateError, {"x": "1 div (x - 3)"}, "fails for a row"),
-        (UnsupportedFeature, {"p": "to_csv(struct(p))"}, "without Spark"),
-        (UnsupportedFeature, {"x": "rand()"}, "without Spark"),
-        (InvalidArgument, {}, "at least one column"),
-        (InvalidArgumentType, {1: "2"}, "must be"),
-        (InvalidArgumentType, {"x": object()}, "new value of x"),
+        (ds.SchemaError, {"nope": "1"}, "nope"),
+        (ds.SchemaError, {"st.nope": "1"}, "nope"),
+        (ds.SchemaError, {"x": "1", "X": "2"}, "set twice"),
+        (ds.SchemaError, {"st": "NULL", "st.a": "2"}, "set twice"),
+        (ds.SchemaError, {"st.a": "2", "ST": "NULL"}, "set twice"),
+        (ds.SchemaError, {"st.a": "DEFAULT"}, "only columns have one"),
+        (ds.UnsupportedFeature, {"st.tags.element": "'a'"}, "inside an array"),
+        (ds.PredicateError, {"x": "nope + 1"}, "nope"),
+        (ds.PredicateError, {"x": "1 +"}, "x|parse"),
+        (ds.PredicateError, {"x": "1 div (x - 3)"}, "fails for a row"),
+        (ds.UnsupportedFeature, {"p": "to_csv(struct(p))"}, "without Spark"),
+        (ds.UnsupportedFeature, {"x": "rand()"}, "without Spark"),
+        (ds.InvalidArgument, {}, "at least one column"),
+        (ds.InvalidArgumentType, {1: "2"}, "must be"),
+        (ds.InvalidArgumentType, {"x": object()}, "new value of x"),
     ):
         with pytest.raises(error, match=match):
             table.update(given)
-    with pytest.raises(InvalidArgumentType, match="set must be"):
+    with pytest.raises(ds.InvalidArgumentType, match="set must be"):
         table.update("x = 1")
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = true)")
-    with pytest.raises(UnsupportedFeature, match="append-only"):
+    with pytest.raises(ds.UnsupportedFeature, match="append-only"):
         table.update({"x": "1"}, "id = 3")
     assert files_below(tmp_path / "t") == before
 
@@ -253,10 +241,10 @@ def test_an_update_comes_first_in_a_transaction(tmp_path: Path) -> None:
         txn.append(rows([50]))
     assert len(ids_of(table.refresh())) == 13
     assert info_of(table)["operationMetrics"]["numUpdatedRows"] == "10"
-    with pytest.raises(InvalidCommit, match="update first, or commit"), table.transaction() as txn:
+    with pytest.raises(ds.InvalidCommit, match="update first, or commit"), table.transaction() as txn:
         txn.append(rows([51]))
         txn.update({"x": "1"})
-    with pytest.raises(InvalidCommit, match="has changed columns"), table.transaction() as txn:
+    with pytest.raises(ds.InvalidCommit, match="has changed columns"), table.transaction() as txn:
         txn.alter(ds.AddColumn("more", "INT"))
         txn.update({"x": "1"})
 
@@ -359,9 +347,9 @@ def test_a_date_without_quotes_is_a_subtraction_and_named(tmp_path: Path) -> Non
     table = made(tmp_path, ddl="id BIGINT, s STRING")
     table.append(pa.table({"id": [1], "s": ["x"]}))
     said = r"is SQL, in which 2024-01-05 is a subtraction of numbers: write DATE'2024-01-05' for the date"
-    with pytest.warns(PredicateWarning, match=said):
+    with pytest.warns(ds.PredicateWarning, match=said):
         table.update({"s": " 2024-01-05"})
-    with pytest.warns(PredicateWarning, match=said):
+    with pytest.warns(ds.PredicateWarning, match=said):
         table.merge(pa.table({"id": [1]}), "id").when_matched_update({"s": "2024-01-05"}).execute()
     assert table.scan().to_arrow()["s"].to_pylist() == ["2018"]
     table.update({"s": "'2024-01-05'"})  # without a warning, as are other subtractions

@@ -3,8 +3,6 @@
 `python -m tests.docs.generated` brings the pages up to date; tests/docs/test_docs.py compares.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

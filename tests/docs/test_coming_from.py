@@ -1,7 +1,5 @@
 """The calls that coming-from.md lists exist, with the arguments that it gives them: deltaskip's and delta-rs' own."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

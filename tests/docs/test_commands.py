@@ -4,8 +4,6 @@ A line that no rule below knows fails: a command is shown only if something runs
 environments is run by `.ci/run`, and here only compared with it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

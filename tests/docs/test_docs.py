@@ -1,7 +1,5 @@
 """README and the pages of the documentation describe the program as it is."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The notebook runs from its first cell to its last, and is stored without what a run has left in it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

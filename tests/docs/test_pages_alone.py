@@ -1,7 +1,5 @@
 """Each page runs alone, in an empty folder, from its first block to its last, with its commands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -3,8 +3,6 @@
 A cluster of HDFS is in tests/reference/test_hdfs.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

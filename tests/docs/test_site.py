@@ -1,7 +1,5 @@
 """The site: it is built without compiling the package, and what people look for is found."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

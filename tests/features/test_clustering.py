@@ -1,7 +1,5 @@
 """The metadata domain of clustered tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.features.clustering import clustering_paths

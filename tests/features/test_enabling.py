@@ -1,7 +1,5 @@
 """The protocol that a table needs: the features that it uses, those that they require, and no others."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.actions import Protocol

@@ -12,12 +12,13 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, ReadWarning, UnsupportedFeature
 from deltaskip.features import FEATURES
+from tests.builder import logged
 
 USAGE = "delta.columnMapping.hasDroppedOrRenamed"
 ROWS = pa.table({"id": [1, 2, 3], "p": ["a", "a", "b"]})
 
 
-def logged(root: Path, version: int, *actions: dict[str, Any]) -> str:
+def committed(root: Path, version: int, *actions: dict[str, Any]) -> str:
     folder = root / "_delta_log"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{version:020}.json").write_text("\n".join(json.dumps(each) for each in actions))
@@ -33,7 +34,7 @@ def table_with(root: Path, reader: list[str], writer: list[str], type_: str = "l
         "id": "0f1e", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [],
         "schemaString": json.dumps({"type": "struct", "fields": [field]}), "configuration": properties,
     }  # fmt: skip
-    return logged(root, 0, {"protocol": protocol}, {"metaData": metadata})
+    return committed(root, 0, {"protocol": protocol}, {"metaData": metadata})
 
 
 @pytest.mark.parametrize("name", sorted(name for name, row in FEATURES.items() if row.kind == "writer"))
@@ -81,8 +82,7 @@ def test_the_early_name_of_local_times_is_read_and_replaced(tmp_path: Path) -> N
     assert table.schema.to_arrow().field("c").type == pa.timestamp("us")
     table.append(pa.table({"c": pa.array([7], pa.timestamp("us"))}))
     table.alter(ds.AddColumn("d", "INT"))
-    lines = (tmp_path / "_delta_log" / f"{2:020}.json").read_text().splitlines()
-    [metadata] = [json.loads(line)["metaData"] for line in lines if "metaData" in line]
+    [metadata] = logged(tmp_path, 2, kind="metaData")
     assert [each["type"] for each in json.loads(metadata["schemaString"])["fields"]] == ["timestamp_ntz", "integer"]
 
 
@@ -137,8 +137,7 @@ def test_data_files_and_checkpoints_are_as_the_properties_ask(
         assert pq.ParquetFile(each).metadata.row_group(0).column(0).compression == codec
     found = ds.DeltaTable(root).scan(where="id >= 2").to_arrow().sort_by("id")
     assert found.to_pydict() == {"id": [2, 3], "p": ["a", "b"]}
-    lines = (tmp_path / "t" / "_delta_log" / f"{1:020}.json").read_text().splitlines()
-    stats = [json.loads(json.loads(line)["add"]["stats"]) for line in lines if '"add"' in line]
+    stats = [json.loads(add["stats"]) for add in logged(tmp_path / "t", 1, kind="add")]
     assert [each["minValues"] for each in stats] == [{"id": 1}, {"id": 3}]
 
 

@@ -1,7 +1,5 @@
 """Values of identity columns: writers.md rules 25 to 27."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Slow twins of kernels/extremes.pyx and kernels/thrift_compact.pyx."""
 
-from __future__ import annotations
-
 import math
 import struct
 from typing import Any

@@ -4,8 +4,6 @@ The interface has no sizes of buffers: that a buffer is as long as the length an
 no test breaks it. Everything else about an array can be wrong here.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The slow twin of kernels.parquet_metadata: the footer as Python's dicts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

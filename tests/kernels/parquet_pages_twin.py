@@ -1,7 +1,5 @@
 """A plain writer of the parts of Parquet data pages: numbers as runs and packed groups, values as PLAIN."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -8,8 +8,6 @@ ends where its last byte does. Exit status 0 if no test fails and no sanitizer r
 each place once. Needs gcc with libasan and libubsan. --keep builds in FOLDER, and only what has changed since.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

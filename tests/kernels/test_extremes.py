@@ -1,7 +1,5 @@
 """Least and greatest values by kernels against plain Python, over every layout, offset and place of nulls."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """No input makes a kernel read or write beyond it: a result of the right length, or an error. Run by `sanitize` too."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

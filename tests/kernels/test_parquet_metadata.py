@@ -1,7 +1,5 @@
 """Footers whose column chunks pyarrow can be asked for: those that the twin lets pass, and none that ends a process."""
 
-from __future__ import annotations
-
 import io
 import os
 import struct

@@ -1,7 +1,5 @@
 """Rows taken from column chunks that a plain writer made: runs and packed groups in every order, and every width."""
 
-from __future__ import annotations
-
 import itertools
 import struct
 from functools import partial

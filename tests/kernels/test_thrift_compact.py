@@ -1,7 +1,5 @@
 """Thrift's compact protocol: what a plain writer wrote is read back, and damaged bytes raise or end, never crash."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Values that JSON of a log should not have: wrong types, numbers and texts beyond their range, too deep nesting."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

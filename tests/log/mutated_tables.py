@@ -1,7 +1,5 @@
 """The tables that mutations start from, and everything that a user reads of a table."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import shutil
@@ -14,18 +12,7 @@ import deltaskip
 from deltaskip.actions import add_actions
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.deletion_vectors import read_deletion_vectors
-from deltaskip.sparkexpr.types import (
-    DATE,
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    ArrayType,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as types
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, json_lines, log_file, remove
 from tests.log.builder import TableBuilder as LogBuilder
@@ -194,14 +181,16 @@ _LITERALS = {
     "DecimalType": "1.5",
 }
 
-_COLUMNS: dict[str, DataType] = {
-    "id": LONG,
-    "name": STRING,
-    "price": DOUBLE,
-    "day": DATE,
-    "at": TIMESTAMP,
-    "amount": DecimalType(10, 2),
-    "inner": StructType((StructField("x", LONG), StructField("tags", ArrayType(STRING, True)))),
+_COLUMNS: dict[str, types.DataType] = {
+    "id": types.LONG,
+    "name": types.STRING,
+    "price": types.DOUBLE,
+    "day": types.DATE,
+    "at": types.TIMESTAMP,
+    "amount": types.DecimalType(10, 2),
+    "inner": types.StructType(
+        (types.StructField("x", types.LONG), types.StructField("tags", types.ArrayType(types.STRING, True)))
+    ),
 }
 
 
@@ -240,7 +229,7 @@ def _checkpointed(path: Path, properties: Mapping[str, str]) -> None:
 
 
 def _partitioned(path: Path) -> None:
-    columns = {**_COLUMNS, "part": STRING, "when": DATE}
+    columns = {**_COLUMNS, "part": types.STRING, "when": types.DATE}
     table = TableBuilder(path, columns, ["part", "when"])
     table.commit(*_adds(0, partitions=True))
     table.commit(*_adds(3, partitions=True), remove("f0.parquet"))
@@ -273,9 +262,9 @@ def _with_in_commit_timestamps(path: Path) -> None:
 
 
 def _with_collations(path: Path) -> None:
-    collated = StructField("name", STRING, metadata={"__COLLATIONS": {"name": "ICU.de_DE"}})
+    collated = types.StructField("name", types.STRING, metadata={"__COLLATIONS": {"name": "ICU.de_DE"}})
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["collations", "domainMetadata"]}
-    table = TableBuilder(path, StructType((StructField("id", LONG), collated)), protocol=protocol)
+    table = TableBuilder(path, types.StructType((types.StructField("id", types.LONG), collated)), protocol=protocol)
     by_collation = {"ICU.de_DE.77.1": {"min": {"name": "a"}, "max": {"name": "b"}}}
     for i in range(3):
         statistics = {**bounds(5, id=(i, i + 3), name=("a", "b")), "statsWithCollation": by_collation}
@@ -286,7 +275,12 @@ def _with_collations(path: Path) -> None:
 def _mapped(path: Path) -> None:
     physical = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
     other = {"delta.columnMapping.id": 2, "delta.columnMapping.physicalName": "col-2"}
-    schema = StructType((StructField("id", LONG, metadata=physical), StructField("name", STRING, metadata=other)))
+    schema = types.StructType(
+        (
+            types.StructField("id", types.LONG, metadata=physical),
+            types.StructField("name", types.STRING, metadata=other),
+        )
+    )
     properties = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
     table = TableBuilder(path, schema, ["name"], properties)
     for i in range(3):

@@ -4,8 +4,6 @@
 memory above the limit, and tables that open at an older version than they have. `--seed 17` repeats one of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import json

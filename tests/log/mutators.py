@@ -1,7 +1,5 @@
 """Seeded damage to the log of a table: bytes, lines, JSON values, Parquet columns, names and kinds of files."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

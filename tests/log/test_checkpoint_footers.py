@@ -1,7 +1,5 @@
 """Footers of checkpoints with a damaged byte: the same files or more, or an error that names the table."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

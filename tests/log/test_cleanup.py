@@ -1,7 +1,5 @@
 """What clean-up deletes of a log, and what it must never delete."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

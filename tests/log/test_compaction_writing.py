@@ -1,7 +1,5 @@
 """Log compactions that commits leave: readers find the same table in them as in the commits."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

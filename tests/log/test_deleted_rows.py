@@ -1,7 +1,5 @@
 """Deletion vectors that delete rows which their files do not have, by every door that reads them."""
 
-from __future__ import annotations
-
 import json
 import struct
 import time
@@ -16,6 +14,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import CorruptDeletionVector, InvalidCommit
 from deltaskip.kernels.roaring_encode import encode
+from tests.builder import logged
 
 # Rows of the file.
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": ["a", "b", "c"]})
@@ -42,7 +41,7 @@ def damaged(folder: Path, vector: tuple[bytes, int], rows: int | None) -> tuple[
     table = ds.DeltaTable.create(folder, ROWS.schema, properties=FEATURES)
     table.append(ROWS)
     log = folder / "_delta_log"
-    [add] = [json.loads(line)["add"] for line in (log / f"{1:020d}.json").read_text().splitlines() if '"add"' in line]
+    [add] = logged(folder, 1, kind="add")
     data, cardinality = vector
     (folder / "v.bin").write_bytes(b"\1" + struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data)))
     described = {"storageType": "p", "pathOrInlineDv": (folder / "v.bin").as_uri(), "offset": 1}

@@ -1,7 +1,5 @@
 """Every member of every action in a commit, missing or with values that it must not have."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Snapshots made of some adds."""
 
-from __future__ import annotations
-
 import pyarrow.compute as pc
 import pytest
 

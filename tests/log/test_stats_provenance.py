@@ -1,7 +1,5 @@
 """What the owner of a table promises about float bounds, and how long it holds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

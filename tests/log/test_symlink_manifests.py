@@ -1,7 +1,5 @@
 """Symlink manifests: one for each partition, with the paths of its files, and kept up to date where a table says so."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a malformed table property stops: whatever reads it, in every module alike, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ FOLDER/1 …; a clone of TABLE itself is made there. The last one is not killed.
 or "done".
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """CLONE: a table of another one's files, and nothing that is done to one of them reaches the other."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,18 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.actions.paths import encode_path
-from deltaskip.errors import (
-    CommitConflict,
-    InvalidArgument,
-    RowViolation,
-    StorageError,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-    VersionNotFound,
-)
 from deltaskip.features.identity_columns import identity_of
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
 from tests.looped import looped
@@ -87,9 +76,9 @@ def test_any_version_can_be_cloned(tmp_path: Path) -> None:
     assert len(rows_of(source.clone(tmp_path / "c2", timestamp=time))) == 16
     assert len(rows_of(source.clone(tmp_path / "c3"))) == 0
     assert len(rows_of(DeltaTable(tmp_path / "t", 1).clone(tmp_path / "c4"))) == 20
-    with pytest.raises(VersionNotFound):
+    with pytest.raises(ds.VersionNotFound):
         source.clone(tmp_path / "c5", 77)
-    with pytest.raises(InvalidArgument, match="not both"):
+    with pytest.raises(ds.InvalidArgument, match="not both"):
         source.clone(tmp_path / "c5", 1, "2026-01-01")
     assert not (tmp_path / "c5").exists()
 
@@ -197,10 +186,10 @@ def test_rule_27_identity_columns_go_on_in_the_clone(tmp_path: Path) -> None:
 def test_constraints_hold_in_the_clone_and_new_ones_are_refused(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t", **EVERYTHING)
     copy = source.clone(tmp_path / "c", properties={"delta.constraints.small": "id < 1000"})
-    with pytest.raises(RowViolation):
+    with pytest.raises(ds.RowViolation):
         copy.append(rows([2000]))
     for name, text in (("other", "id < 5"), ("small", "id < 5")):
-        with pytest.raises(InvalidArgument, match=f"The constraint {name} cannot be set while"):
+        with pytest.raises(ds.InvalidArgument, match=f"The constraint {name} cannot be set while"):
             source.clone(tmp_path / "d", properties={f"delta.constraints.{name}": text})
 
 
@@ -245,7 +234,7 @@ def test_a_table_that_is_there_is_an_error_or_is_replaced(tmp_path: Path) -> Non
         tmp_path / "c", "id STRING, other INT", properties={"a": "1", "delta.columnMapping.mode": "name"}, name="mine"
     )
     target.append(pa.table({"id": ["x"], "other": pa.array([1], pa.int32())}))
-    with pytest.raises(TableAlreadyExists, match="replace=True"):
+    with pytest.raises(ds.TableAlreadyExists, match="replace=True"):
         source.clone(tmp_path / "c")
     copy = source.clone(tmp_path / "c", replace=True)
     assert copy.version == 2 and copy.metadata.id == target.metadata.id and copy.metadata.name == "mine"
@@ -265,13 +254,13 @@ def test_an_append_only_table_is_not_replaced(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t")
     target = DeltaTable.create(tmp_path / "c", DDL, properties={"delta.appendOnly": "true"})
     target.append(rows([1]))
-    with pytest.raises(UnsupportedFeature, match="append-only"):
+    with pytest.raises(ds.UnsupportedFeature, match="append-only"):
         source.clone(tmp_path / "c", replace=True)
 
 
 def test_a_clone_in_its_own_place_is_refused(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t")
-    with pytest.raises(InvalidArgument, match="in the same place"):
+    with pytest.raises(ds.InvalidArgument, match="in the same place"):
         source.clone(tmp_path / "t", replace=True)
 
 
@@ -279,7 +268,7 @@ def test_another_writer_that_creates_a_table_there_wins(tmp_path: Path, monkeypa
     source = source_of(tmp_path / "t")
     storage = Meanwhile(lambda: DeltaTable.create(tmp_path / "c", "x INT"))
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (storage, str(tmp_path / "c")))
-    with pytest.raises(TableAlreadyExists):
+    with pytest.raises(ds.TableAlreadyExists):
         source.clone(tmp_path / "c")
     assert DeltaTable(tmp_path / "c").schema.names == ("x",)
 
@@ -290,20 +279,20 @@ def test_a_change_of_the_replaced_table_is_a_conflict(tmp_path: Path, monkeypatc
     target.append(rows([1]))
     storage: Any = Meanwhile(lambda: target.append(rows([2])))
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (storage, str(tmp_path / "c")))
-    with pytest.raises(CommitConflict):
+    with pytest.raises(ds.CommitConflict):
         source.clone(tmp_path / "c", replace=True)
     assert len(rows_of(DeltaTable(tmp_path / "c"))) == 2
 
 
 def test_a_clone_that_fails_leaves_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
-        raise StorageError("The disk is gone.")
+        raise ds.StorageError("The disk is gone.")
 
     source = source_of(tmp_path / "t")
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (Meanwhile(fail), str(tmp_path / "c")))
-    with pytest.raises(StorageError, match="The disk is gone"):
+    with pytest.raises(ds.StorageError, match="The disk is gone"):
         source.clone(tmp_path / "c")
-    with pytest.raises(TableNotFound):
+    with pytest.raises(ds.TableNotFound):
         DeltaTable(tmp_path / "c")
 
 

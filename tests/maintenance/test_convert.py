@@ -1,7 +1,5 @@
 """Converting folders of Parquet files: schema, partitions, what is refused by name, and what is left out."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -13,15 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import (
-    DataFileMissing,
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    InvalidCommit,
-    SchemaError,
-    StorageError,
-)
+from tests.dml.tables import info_of
 from tests.each import each
 
 
@@ -50,7 +40,7 @@ def test_a_folder_becomes_a_table_in_place(tmp_path: Path) -> None:
         "day=2024-01-02/a.parquet"
     ]
     assert len(pytest.importorskip("deltalake").DeltaTable(str(tmp_path / "t")).to_pyarrow_table()) == 2
-    info = json.loads((tmp_path / "t/_delta_log/00000000000000000000.json").read_text().splitlines()[0])["commitInfo"]
+    info = info_of(table, 0)
     assert info["operation"] == "CONVERT"
     assert info["operationParameters"] == {
         "numFiles": "2",
@@ -105,7 +95,7 @@ def test_a_conflict_of_types_names_both_files(
 ) -> None:
     write(tmp_path / "t/1.parquet", {"v": pa.nulls(1, first)})
     write(tmp_path / "t/2.parquet", {"v": pa.nulls(1, second)})
-    with pytest.raises(SchemaError, match=why):
+    with pytest.raises(ds.SchemaError, match=why):
         ds.convert_to_delta(tmp_path / "t")
     assert not (tmp_path / "t/_delta_log").exists()
 
@@ -113,14 +103,14 @@ def test_a_conflict_of_types_names_both_files(
 def test_names_that_differ_in_letter_case_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "t/1.parquet", {"id": [1]})
     write(tmp_path / "t/2.parquet", {"ID": [1]})
-    with pytest.raises(SchemaError, match=r"the column id is spelled id in 1.parquet and ID in 2.parquet"):
+    with pytest.raises(ds.SchemaError, match=r"the column id is spelled id in 1.parquet and ID in 2.parquet"):
         ds.convert_to_delta(tmp_path / "t")
 
 
 def test_rule_19_folders_and_partition_columns_must_be_the_same(tmp_path: Path) -> None:
     def checked(tmp_path: Path, folder: str, schema: str | None, why: str) -> None:
         write(tmp_path / "t" / folder / "a.parquet", {"id": [1]})
-        with pytest.raises(InvalidArgument, match=why):
+        with pytest.raises(ds.InvalidArgument, match=why):
             ds.convert_to_delta(tmp_path / "t", schema)
         assert not (tmp_path / "t/_delta_log").exists()
 
@@ -191,7 +181,9 @@ def test_hidden_files_and_those_that_a_stream_has_not_committed_are_left_out(tmp
 
 
 def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) -> None:
-    def check(tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[DeltaSkipError], why: str) -> None:
+    def check(
+        tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[ds.DeltaSkipError], why: str
+    ) -> None:
         (tmp_path / "empty").mkdir()
         (tmp_path / "text").mkdir()
         (tmp_path / "text/a.csv").write_text("a,b\n1,2\n")
@@ -207,26 +199,26 @@ def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) ->
 
     each(
         [
-            ("missing", None, None, DataFileMissing, "There is no folder"),
-            ("empty", None, None, DataFileMissing, "contains no data files"),
-            ("text", None, None, StorageError, "is not a complete Parquet file"),
+            ("missing", None, None, ds.DataFileMissing, "There is no folder"),
+            ("empty", None, None, ds.DataFileMissing, "contains no data files"),
+            ("text", None, None, ds.StorageError, "is not a complete Parquet file"),
             *(
                 (
                     name,
                     None,
                     None,
-                    SchemaError,
+                    ds.SchemaError,
                     "in the file a.parquet, v has a type of Parquet that Spark does not read",
                 )
                 for name in ("time", "wide")
             ),
-            ("names", None, None, InvalidCommit, "has the column 'a b'"),
-            ("outer", None, None, InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-            ("good", None, {"delta.columnMapping.mode": "name"}, InvalidArgument, "set it afterwards"),
-            ("good", None, {"delta.nonsense": "1"}, DeltaSkipError, "nonsense"),
-            ("good", 1, None, InvalidArgumentType, "schema must be"),
-            (None, None, None, InvalidArgumentType, "path must be"),
-            ("good", "id", None, SchemaError, "id"),
+            ("names", None, None, ds.InvalidCommit, "has the column 'a b'"),
+            ("outer", None, None, ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
+            ("good", None, {"delta.columnMapping.mode": "name"}, ds.InvalidArgument, "set it afterwards"),
+            ("good", None, {"delta.nonsense": "1"}, ds.DeltaSkipError, "nonsense"),
+            ("good", 1, None, ds.InvalidArgumentType, "schema must be"),
+            (None, None, None, ds.InvalidArgumentType, "path must be"),
+            ("good", "id", None, ds.SchemaError, "id"),
         ],
         lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
     )

@@ -1,7 +1,5 @@
 """Paths of the log that a VACUUM must not follow: out of the table, into its log, to live files under other names."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """The key index through the life of a table: a twin without one has the same rows, and no file is lost to it."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

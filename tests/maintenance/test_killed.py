@@ -1,7 +1,5 @@
 """Operations that are killed at any step: the table reads as before or as after, and the next run finishes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

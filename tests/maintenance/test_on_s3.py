@@ -1,7 +1,5 @@
 """VACUUM, RESTORE, CLONE and manifests on an object store, and clones between stores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

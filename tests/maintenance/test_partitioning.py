@@ -1,7 +1,5 @@
 """Other partition columns for an existing table: its rows, row ids and feed, what is refused, and other writers."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

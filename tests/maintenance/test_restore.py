@@ -1,7 +1,5 @@
 """RESTORE: rows, metadata and row ids of an earlier version, in one commit."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,16 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import deltaskip as ds
 from deltaskip import DeltaTable
-from deltaskip.errors import (
-    CommitConflict,
-    DataFileMissing,
-    InvalidArgument,
-    RowViolation,
-    StorageError,
-    UnsupportedFeature,
-    VersionNotFound,
-)
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.sparkexpr.types.data_types import SHORT
 from deltaskip.storage import LocalStorage
@@ -78,19 +68,19 @@ def test_a_timestamp_chooses_the_version(tmp_path: Path) -> None:
     table.restore(timestamp=time)
     assert len(rows_of(table)) == 3
     assert info_of(table)["operationParameters"] == {"version": "null", "timestamp": str(time)}
-    with pytest.raises(VersionNotFound):
+    with pytest.raises(ds.VersionNotFound):
         table.restore(timestamp="1999-01-01")
-    with pytest.raises(VersionNotFound):
+    with pytest.raises(ds.VersionNotFound):
         table.restore(timestamp="2999-01-01")
 
 
 def test_the_version_must_be_one_and_there(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t")
-    with pytest.raises(InvalidArgument, match="Specify the version or the timestamp"):
+    with pytest.raises(ds.InvalidArgument, match="Specify the version or the timestamp"):
         table.restore()
-    with pytest.raises(InvalidArgument, match="not both"):
+    with pytest.raises(ds.InvalidArgument, match="not both"):
         table.restore(0, "2026-01-01")
-    with pytest.raises(VersionNotFound, match="5"):
+    with pytest.raises(ds.VersionNotFound, match="5"):
         table.restore(5)
 
 
@@ -159,7 +149,7 @@ def test_a_constraint_goes_and_comes_back(tmp_path: Path) -> None:
     table.append(rows([9]))
     table.restore(2)
     assert len(rows_of(table)) == 3 and table.properties["delta.constraints.few"] == "id < 5"
-    with pytest.raises(RowViolation):
+    with pytest.raises(ds.RowViolation):
         table.append(rows([9]))
 
 
@@ -296,10 +286,10 @@ def test_missing_files_are_named_before_anything_happens(tmp_path: Path) -> None
     data = sorted(name for name in every if name.endswith("parquet"))
     [vector] = every - {*data}
     (tmp_path / "t" / data[0]).unlink()
-    with pytest.raises(DataFileMissing, match=rf"(?s)Version 3 of .* 1 of its files .* {data[0]}\. A VACUUM"):
+    with pytest.raises(ds.DataFileMissing, match=rf"(?s)Version 3 of .* 1 of its files .* {data[0]}\. A VACUUM"):
         table.restore(3)
     (tmp_path / "t" / vector).unlink()
-    with pytest.raises(DataFileMissing, match="2 of its files") as caught:
+    with pytest.raises(ds.DataFileMissing, match="2 of its files") as caught:
         table.restore(4, dry_run=True)
     assert vector in str(caught.value) and table.version == 5
     table.restore(3, check_files=False)
@@ -321,7 +311,7 @@ def test_an_append_only_table_loses_no_rows(tmp_path: Path) -> None:
     table.append(rows(range(3)))
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = true)")
     table.append(rows(range(3)))
-    with pytest.raises(UnsupportedFeature, match="append-only"):
+    with pytest.raises(ds.UnsupportedFeature, match="append-only"):
         table.restore(1)
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = false)")
     table.restore(2)
@@ -364,7 +354,7 @@ def test_what_another_writer_does_to_rows_meanwhile_is_a_conflict(
         "schema": lambda: other.alter_sql("ADD COLUMN c INT"),
     }[what]  # fmt: skip
     table.snapshot.storage = Meanwhile(act)
-    with pytest.raises(CommitConflict):
+    with pytest.raises(ds.CommitConflict):
         table.restore(1)
     assert DeltaTable(tmp_path / "t").version == 3
 
@@ -384,10 +374,10 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
     table.delete()
 
     def fail() -> None:
-        raise StorageError("The disk is gone.")
+        raise ds.StorageError("The disk is gone.")
 
     table.snapshot.storage = Meanwhile(fail)
-    with pytest.raises(StorageError, match="The disk is gone"):
+    with pytest.raises(ds.StorageError, match="The disk is gone"):
         table.restore(1)
     assert DeltaTable(tmp_path / "t").version == 2
     assert DeltaTable(tmp_path / "t").restore(1).version == 3
@@ -429,7 +419,7 @@ def test_a_version_from_before_row_tracking_was_dropped_is_refused_and_can_be_cl
     dropped = table.version
     table.append(rows(range(10, 12)))
     for version in (1, 2):
-        with pytest.raises(UnsupportedFeature, match=r"rowTracking was dropped after it: clone that version"):
+        with pytest.raises(ds.UnsupportedFeature, match=r"rowTracking was dropped after it: clone that version"):
             table.restore(version)
     assert table.version == dropped + 1 and len(rows_of(table)) == 6
     table.restore(dropped)

@@ -1,7 +1,5 @@
 """VACUUM: which files go, which stay, and that nothing goes when something is wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -21,6 +19,7 @@ from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, S
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.maintenance import unneeded_files
 from deltaskip.storage import LocalStorage
+from tests.builder import relog
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
 from tests.each import each
 from tests.log.builder import CountingStorage
@@ -538,13 +537,7 @@ def change(chance: random.Random, table: DeltaTable) -> None:
 
 def long_ago(folder: Path) -> None:
     """Let everything in the log have been removed 20 days ago."""
-    then = int((time.time() - 20 * DAY) * 1000)
-    for commit in (folder / "_delta_log").glob("*.json"):
-        lines = [json.loads(line) for line in commit.read_text().splitlines()]
-        for line in lines:
-            if "remove" in line:
-                line["remove"]["deletionTimestamp"] = then
-        commit.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    for other in (*(folder / "_delta_log").glob("*.crc"), *(folder / "_delta_log").glob("*checkpoint*")):
+    then = {"deletionTimestamp": int((time.time() - 20 * DAY) * 1000)}
+    relog(folder, lambda action: action.get("remove", {}).update(then))
+    for other in (folder / "_delta_log").glob("*checkpoint*"):
         other.unlink()
-    (folder / "_delta_log" / "_last_checkpoint").unlink(missing_ok=True)

@@ -4,8 +4,6 @@ A line calls back once a test, so that a run takes little longer than one that r
 JSON file with the lines of its tests into the folder that `DELTASKIP_MUTANT_LINES` names.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Which faults a module can have: one small change of its text each, at a place that its syntax tree gives."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

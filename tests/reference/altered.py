@@ -6,8 +6,6 @@ Runs in a process of its own. ANSWERS.json holds for each case what differs afte
 finds in the table that deltaskip altered, after both have written rows to it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -21,6 +19,7 @@ from typing import Any
 
 import deltaskip as ds
 from deltaskip.features.registry import features_of
+from tests.builder import logged
 from tests.reference.oracle import session
 
 COLUMNS = (
@@ -453,10 +452,9 @@ def _domain(text: str) -> dict[str, Any]:
 
 def operation_of(table: Path) -> list[Any]:
     """Name and parameters of the newest commit's operation."""
-    newest = max((table / "_delta_log").glob("*.json"), key=lambda path: path.name)
-    infos = [json.loads(line)["commitInfo"] for line in newest.read_text().splitlines() if '"commitInfo"' in line]
-    parameters = {name: _plain_parameter(value) for name, value in infos[0]["operationParameters"].items()}
-    return [infos[0]["operation"], parameters]
+    info = logged(table, kind="commitInfo")[-1]
+    parameters = {name: _plain_parameter(value) for name, value in info["operationParameters"].items()}
+    return [info["operation"], parameters]
 
 
 def _plain_parameter(value: Any) -> Any:

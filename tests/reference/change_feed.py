@@ -1,18 +1,11 @@
 """Random histories by delta-spark and deltaskip; their change feed against delta-spark's and against a model of rows.
 
-    python -m tests.reference.change_feed ANSWERS.json SEED ...
+    python -m tests.reference.playing change_feed ANSWERS.json [SEED ...]
 
 ANSWERS.json has by seed the error that it ended with and the operations before it; null if everything agrees.
 """
 
-from __future__ import annotations
-
-import json
 import random
-import sys
-import tempfile
-import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,7 +18,6 @@ from pyspark.errors import UnsupportedOperationException
 import deltaskip as ds
 from deltaskip.errors import SchemaError
 from tests.extent import extent
-from tests.reference.oracle import session
 
 STEPS = extent(3, 9)
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")
@@ -354,30 +346,20 @@ def brought_back(spark: Any, folder: Path, mode: str) -> None:
     spark.conf.unset(unchecked)
 
 
-def main(answers: Path, seeds: Sequence[str]) -> None:
-    """Play every seed."""
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        for seed in seeds:
-            history = None
-            started = time.monotonic()
-            try:
-                if seed == "renamed":
-                    renamed_and_dropped(spark, Path(scratch) / seed)
-                    for mode in ("none", "name"):
-                        brought_back(spark, Path(scratch) / f"back-{mode}", mode)
-                else:
-                    history = History(spark, Path(scratch) / f"t{seed}", int(seed))
-                    history.play()
-                found[seed] = None
-            except Exception:
-                played = "" if history is None else "\n".join(history.played)
-                found[seed] = f"{played}\n{traceback.format_exc()[-3000:]}"
-            print(seed, round(time.monotonic() - started, 1), found[seed] or "", flush=True)
-        spark.stop()
-    answers.write_text(json.dumps(found), encoding="utf-8")
+SEEDS = [str(seed) for seed in range(20)]
+CASES = ["renamed", *SEEDS]
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+def play(spark: Any, folder: Path, name: str) -> None:
+    """Play a seed, or the case with other names."""
+    if name == "renamed":
+        renamed_and_dropped(spark, folder / "t")
+        for mode in ("none", "name"):
+            brought_back(spark, folder / f"back-{mode}", mode)
+        return
+    history = History(spark, folder / "t", int(name))
+    try:
+        history.play()
+    except Exception as error:
+        error.add_note("\n".join(history.played))
+        raise

@@ -6,8 +6,6 @@ ANSWERS.json has the differences. delta-spark stores a string as it is given, an
 blanks are too many; readers pad.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

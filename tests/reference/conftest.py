@@ -1,7 +1,5 @@
 """The oracle's answers, made once in a process of their own, and a Spark session without Delta."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -6,8 +6,6 @@ OUTPUT, JSON: by table [count, digest], or the text of the error. A process of i
 have Delta in their JVM.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Table features as tests combine them: columns, properties, values of rows, and which features exclude each other."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

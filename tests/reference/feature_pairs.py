@@ -5,8 +5,6 @@
 ANSWERS.json has by case the error that it ended with; null if all readers agree.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -5,8 +5,6 @@
 Prints one JSON object: by name of the folder what each of the two has made of it, as delta-spark reads it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -17,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deltaskip as ds
+from tests.builder import logged
 from tests.extent import extent
 from tests.reference.oracle import session
 
@@ -68,8 +67,7 @@ def make_folders(spark: Any, folder: Path) -> None:
 def answer(spark: Any, path: Path) -> dict[str, Any]:
     """The table as delta-spark reads it, and its adds."""
     frame = spark.read.format("delta").load(str(path))
-    lines = (path / "_delta_log/00000000000000000000.json").read_text().splitlines()
-    adds = [action["add"] for action in map(json.loads, lines) if "add" in action]
+    adds = logged(path, 0, kind="add")
     columns = sorted(frame.columns)
     return {
         "types": {field.name: field.dataType.simpleString() for field in frame.schema.fields},

@@ -1,17 +1,11 @@
 """Tables with Iceberg compatibility that deltaskip and delta-spark write in turns; prints what differs, as JSON.
 
-    python -m tests.reference.iceberg_rows FILE [CASE ...]
+    python -m tests.reference.playing iceberg_rows ANSWERS.json [CASE ...]
 
 Runs in a process of its own, since reading tests must not have Delta in their JVM.
 """
 
-from __future__ import annotations
-
-import json
-import sys
-import tempfile
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +13,6 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip.sparkexpr.types import arrow_schema
-from tests.reference.oracle import session
 
 CASES: dict[str, tuple[str, bool]] = {
     "V1": ("id BIGINT, name STRING, at TIMESTAMP, p DATE", True),
@@ -60,22 +53,3 @@ VALUES = {
     "V2 nested": "(1L, array(array(1), NULL), map('k', named_struct('x', array(2))), DATE'2024-01-01'), "
     "(2L, NULL, NULL, NULL)",
 }
-
-
-def main(answers: str, names: Sequence[str]) -> None:
-    """Play every case, and write how each failed."""
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        problems: dict[str, str | None] = {}
-        for name in names or CASES:
-            try:
-                play(spark, Path(scratch), name)
-                problems[name] = None
-            except Exception:
-                problems[name] = traceback.format_exc()
-        spark.stop()
-    Path(answers).write_text(json.dumps(problems), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])

@@ -3,8 +3,6 @@
 It reads, appends, deletes, merges, optimizes and vacuums. Prints "done".
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

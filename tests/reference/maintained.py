@@ -1,20 +1,14 @@
 """VACUUM, RESTORE, CLONE and GENERATE of deltaskip and of delta-spark on copies of one table: what is left is the same.
 
-    python -m tests.reference.maintained ANSWERS.json [CASE ...]
+    python -m tests.reference.playing maintained ANSWERS.json [CASE ...]
 
 ANSWERS.json has by case the error that it ended with; null if both agree.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-import sys
-import tempfile
 import time
-import traceback
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +16,9 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip.delta import DeltaTable as OurDeltaTable
+from tests.builder import logged
 from tests.dml.tables import files_below
 from tests.extent import extent
-from tests.reference.oracle import session
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -266,11 +260,10 @@ class Compared:
 
     def last(self, folder: Path, back: int = 1) -> dict[str, Any]:
         """The commitInfo of one of the last commits."""
-        lines = self.commits(folder)[-back].read_text().splitlines()
-        return next(json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line)
+        return logged(folder, int(self.commits(folder)[-back].stem), kind="commitInfo")[0]
 
     def first(self, folder: Path) -> dict[str, Any]:
-        actions = (json.loads(line) for line in self.commits(folder)[0].read_text().splitlines())
+        actions = logged(folder, int(self.commits(folder)[0].stem))
         return {name: members for action in actions for name, members in action.items()}
 
     def kinds(self, folder: Path) -> dict[str, Any]:
@@ -308,34 +301,13 @@ def _manifests(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def cases() -> Iterator[tuple[str, str, Callable[[Compared], None]]]:
-    """Name of each case, its table, and what is compared."""
-    for table in TABLES:
-        for act in (Compared.vacuum, Compared.lite, Compared.restore, Compared.clone, Compared.generate):
-            yield f"{act.__name__}, {table}", table, act
+ACTS = (Compared.vacuum, Compared.lite, Compared.restore, Compared.clone, Compared.generate)
+CASES = {f"{act.__name__}, {table}": (table, act) for table in TABLES for act in ACTS}
 
 
-CASES = [name for name, _, _ in cases()]
-
-
-def main(answers: Path, names: list[str]) -> None:
-    """Play the cases, and write how each ended."""
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory(prefix="deltaskip-") as scratch:
-        spark = session(Path(scratch))
-        # By default a VACUUM lists folders by 10,000 tasks.
-        spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        for number, (name, table, act) in enumerate(cases()):
-            if names and name not in names:
-                continue
-            try:
-                act(Compared(spark, Path(scratch) / str(number), *TABLES[table]))
-                found[name] = None
-            except Exception:
-                found[name] = traceback.format_exc()
-            answers.write_text(json.dumps(found), encoding="utf-8")
-        spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+def play(spark: Any, folder: Path, name: str) -> None:
+    """Play one case."""
+    # By default a VACUUM lists folders by 10,000 tasks.
+    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
+    table, act = CASES[name]
+    act(Compared(spark, folder, *TABLES[table]))

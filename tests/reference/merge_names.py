@@ -7,8 +7,6 @@ accepts, or rows that differ. What is refused must not depend on rows, so each t
 match, without rows, and with a source without rows.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,19 +1,13 @@
 """The same random merges by deltaskip and by delta-spark on two copies of a table: rows, metrics, feed and row ids.
 
-    python -m tests.reference.merged ANSWERS.json SEEDS [CASE ...]
+    python -m tests.reference.playing merged ANSWERS.json [CASE ...]
 
-SEEDS is how many merges each case plays. ANSWERS.json has by case the error that it ended with; null if both agree with
+ANSWERS.json has by case the error that it ended with; null if both agree with
 each other and with a plain model of rows.
 """
 
-from __future__ import annotations
-
-import json
 import random
 import shutil
-import sys
-import tempfile
-import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,7 +16,6 @@ import deltaskip as ds
 from deltaskip.errors import AmbiguousMerge
 from tests.dml.merge.random_merges import COLUMNS, DDL, RandomMerge, counted, given, random_rows
 from tests.dml.tables import info_of
-from tests.reference.oracle import session
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -41,6 +34,7 @@ CASES: dict[str, tuple[dict[str, str], list[str]]] = {
     "vectors, feed and row ids by name": ({**VECTORS, **FEED, **TRACKED, **NAMED}, []),
     "feed and row ids by id": ({**FEED, **TRACKED, **BY_ID, "delta.enableDeletionVectors": "false"}, ["p"]),
 }
+MERGES = 20
 COUNTS = ("numSourceRows", *(f"numTargetRows{name}" for name in (
     "Inserted", "Updated", "MatchedUpdated", "NotMatchedBySourceUpdated", "Deleted", "MatchedDeleted",
     "NotMatchedBySourceDeleted",
@@ -148,24 +142,9 @@ class Played:
         assert changes[0] == changes[1], f"row ids after {text}"
 
 
-def main(arguments: list[str]) -> None:
-    """Play the cases and write the answers."""
-    answers, seeds, names = Path(arguments[0]), int(arguments[1]), arguments[2:] or list(CASES)
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        for name in names:
-            found[name] = None
-            number = list(CASES).index(name)
-            try:
-                played = Played(spark, Path(scratch) / f"case{number}", *CASES[name])
-                for turn in range(seeds):
-                    played.play(10_000 + number * 1000 + turn)
-            except Exception:
-                found[name] = traceback.format_exc()
-        spark.stop()
-    answers.write_text(json.dumps(found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def play(spark: Any, folder: Path, name: str) -> None:
+    """Play so many merges of a case, each seed of which belongs to it alone."""
+    number = list(CASES).index(name)
+    played = Played(spark, folder / f"case{number}", *CASES[name])
+    for turn in range(MERGES):
+        played.play(10_000 + number * 1000 + turn)

@@ -5,8 +5,6 @@
 Each prints what it saw as JSON. A metastore in Derby has one process at a time, so each step is a process of its own.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

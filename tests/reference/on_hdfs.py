@@ -3,8 +3,6 @@
 Prints, as JSON, what each of them then says of the table.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,16 +1,10 @@
 """Tables that deltaskip and delta-spark optimize in turns: after each version delta-spark's rows, feed and row ids.
 
-    python -m tests.reference.optimized ANSWERS.json [CASE ...]
+    python -m tests.reference.playing optimized ANSWERS.json [CASE ...]
 
 ANSWERS.json has by case the error that it ended with; null if both agree with a plain model of rows.
 """
 
-from __future__ import annotations
-
-import json
-import sys
-import tempfile
-import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,8 +13,8 @@ import deltaskip as ds
 from deltaskip.settings import options
 from tests.dml.tables import DDL, actions_of
 from tests.extent import extent
-from tests.reference.oracle import session
-from tests.reference.overwritten import BY_ID, CASES, FEED, NAMED, TRACKED, VECTORS, Played
+from tests.reference import overwritten
+from tests.reference.overwritten import BY_ID, FEED, NAMED, TRACKED, VECTORS, Played
 
 CLUSTERED: dict[str, tuple[dict[str, str], list[str]]] = {
     "clustered": ({}, ["id"]),
@@ -28,7 +22,7 @@ CLUSTERED: dict[str, tuple[dict[str, str], list[str]]] = {
     "clustered by name": ({**VECTORS, **NAMED}, ["x", "id"]),
     "clustered by id and row ids": ({**TRACKED, **BY_ID}, ["p", "x", "id"]),
 }
-NAMES = [*CASES, *CLUSTERED]
+CASES = {**overwritten.CASES, **CLUSTERED}
 
 
 class Optimized(Played):
@@ -86,23 +80,7 @@ class Clustered(Optimized):
         self.table = ds.DeltaTable.create(self.folder, DDL, cluster_by=cluster_by, properties=properties)
 
 
-def answers(spark: Any, folder: Path, names: Iterable[str]) -> dict[str, str | None]:
-    """By case, the error that it ended with."""
-    found: dict[str, str | None] = {}
-    for number, name in enumerate(names):
-        kind: type[Optimized] = Clustered if name in CLUSTERED else Optimized
-        properties, columns = CLUSTERED.get(name) or CASES[name]
-        try:
-            kind(spark, folder / str(number), properties, columns).play()
-            found[name] = None
-        except Exception:
-            found[name] = traceback.format_exc()
-    return found
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        made = answers(spark, Path(scratch) / "tables", sys.argv[2:] or NAMES)
-        Path(sys.argv[1]).write_text(json.dumps(made, indent=1), encoding="utf-8")
-        spark.stop()
+def play(spark: Any, folder: Path, name: str) -> None:
+    """Play one case."""
+    kind = Clustered if name in CLUSTERED else Optimized
+    kind(spark, folder, *CASES[name]).play()

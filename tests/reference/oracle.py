@@ -6,8 +6,6 @@ FOLDER/NAME.json holds the answers of one table (see `answers_of`), or {"error":
 Runs in a process of its own, since reading tests must not have Delta in their JVM.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,14 +1,11 @@
 """Tables that deltaskip and delta-spark overwrite in turns: after each version delta-spark's rows, feed and row ids.
 
-    python -m tests.reference.overwritten ANSWERS.json [CASE ...]
+    python -m tests.reference.playing overwritten ANSWERS.json [CASE ...]
 
 ANSWERS.json has by case the error that it ended with; null if both agree with a plain model of rows.
 """
 
-from __future__ import annotations
-
 import random
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ from typing import Any
 import deltaskip as ds
 from tests.dml.tables import DDL, rows
 from tests.extent import extent
-from tests.reference.playing import by_id, play_cases
+from tests.reference.playing import by_id
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -231,7 +228,3 @@ def play(spark: Any, folder: Path, name: str) -> None:
     with running_interpreter(spark):
         spark.dataSource.register(DeltaSkipDataSource)
         Played(spark, folder, *CASES[name]).play()
-
-
-if __name__ == "__main__":
-    play_cases(Path(sys.argv[1]), sys.argv[2:] or list(CASES), play)

@@ -1,17 +1,11 @@
 """Tables that are partitioned by transforms, written by deltaskip and delta-spark in turns: both read and prune them.
 
-    python -m tests.reference.partitioned ANSWERS.json [CASE ...]
+    python -m tests.reference.playing partitioned ANSWERS.json [CASE ...]
 
 ANSWERS.json has by case the error that it ended with; null if both agree.
 """
 
-from __future__ import annotations
-
-import json
-import sys
-import tempfile
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +18,6 @@ import deltaskip as ds
 from deltaskip import transforms as t
 from deltaskip.sparkexpr.types.ddl import type_text
 from tests.extent import some
-from tests.reference.oracle import session
 
 COLUMNS = "id BIGINT, ts TIMESTAMP, local TIMESTAMP_NTZ, day DATE, name STRING, price DECIMAL(20,2)"
 TRANSFORMS: dict[str, list[t.Transform]] = {
@@ -170,23 +163,7 @@ STEPS: dict[str, Callable[[Both, list[t.Transform]], None]] = {
 CASES = [f"{step}, {name}" for step in STEPS for name in TRANSFORMS]
 
 
-def main(answers: Path, cases: Sequence[str]) -> None:
-    """Play these cases."""
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        spark = session(Path(folder))
-        for case in cases:
-            step, _, name = case.partition(", ")
-            scratch = Path(folder, case.replace(" ", "_").replace(",", ""))
-            scratch.mkdir()
-            try:
-                STEPS[step](Both(spark, scratch), TRANSFORMS[name])
-                found[case] = None
-            except Exception:
-                found[case] = traceback.format_exc()[-3000:]
-        spark.stop()
-    answers.write_text(json.dumps(found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:] or CASES)
+def play(spark: Any, folder: Path, case: str) -> None:
+    """Play one case."""
+    step, _, name = case.partition(", ")
+    STEPS[step](Both(spark, folder), TRANSFORMS[name])

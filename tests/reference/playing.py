@@ -1,11 +1,18 @@
-"""Cases that a process with delta-spark plays one after the other, and how each ended."""
+"""Cases that a process with delta-spark plays one after the other, and how each ended.
 
-from __future__ import annotations
+    python -m tests.reference.playing MODULE ANSWERS.json [CASE ...]
 
+MODULE is one of this folder with names of cases in CASES, and a function `play` of the session, a new folder and its
+name, which raises an error for what is wrong. ANSWERS.json has by case null, or the traceback.
+"""
+
+import importlib
 import json
+import re
+import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +24,23 @@ def by_id(row: Mapping[str, Any]) -> Any:
     return row["id"]
 
 
-def play_cases(answers: Path, names: Iterable[str], play: Callable[[Any, Path, str], None]) -> None:
-    """Play each case, and write by its name how it ended: null, or the traceback.
-
-    play: Called with the session, a folder for the case, and its name; raises an error for what is wrong.
-    """
+def main(module: str, answers: str, *names: str) -> None:
+    """Play these cases of a module, or all."""
+    played = importlib.import_module(f"tests.reference.{module}")
     found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(prefix="deltaskip-") as scratch:
         spark = session(Path(scratch))
-        for name in names:
+        for name in names or played.CASES:
+            folder = Path(scratch) / re.sub(r"\W+", "_", name)
+            folder.mkdir()
             try:
-                play(spark, Path(scratch) / name.replace(" ", "_"), name)
+                played.play(spark, folder, name)
                 found[name] = None
             except Exception:
                 found[name] = traceback.format_exc()[-6000:]
-            answers.write_text(json.dumps(found), encoding="utf-8")
+            Path(answers).write_text(json.dumps(found), encoding="utf-8")
         spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

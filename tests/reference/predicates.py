@@ -1,7 +1,5 @@
 """Random predicates as SQL text, from a table's schema and its values. The same seed gives the same predicates."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import random

@@ -1,7 +1,5 @@
 """Tables as delta-spark writes them: one function a table, each reaching a part of the protocol."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,52 +9,35 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from tests.extent import extent
 from tests.reference.rows import random_rows
 
-PRIMITIVES: dict[str, DataType] = {
-    "b": BYTE,
-    "sh": SHORT,
-    "i": INTEGER,
-    "l": LONG,
-    "f": FLOAT,
-    "d": DOUBLE,
-    "dec5": DecimalType(5, 2),
-    "dec18": DecimalType(18, 2),
-    "dec38": DecimalType(38, 8),
-    "bo": BOOLEAN,
-    "s": STRING,
-    "bin": BINARY,
-    "da": DATE,
-    "ts": TIMESTAMP,
-    "ntz": TIMESTAMP_NTZ,
+PRIMITIVES: dict[str, t.DataType] = {
+    "b": t.BYTE,
+    "sh": t.SHORT,
+    "i": t.INTEGER,
+    "l": t.LONG,
+    "f": t.FLOAT,
+    "d": t.DOUBLE,
+    "dec5": t.DecimalType(5, 2),
+    "dec18": t.DecimalType(18, 2),
+    "dec38": t.DecimalType(38, 8),
+    "bo": t.BOOLEAN,
+    "s": t.STRING,
+    "bin": t.BINARY,
+    "da": t.DATE,
+    "ts": t.TIMESTAMP,
+    "ntz": t.TIMESTAMP_NTZ,
 }
-FEW: dict[str, DataType] = {name: PRIMITIVES[name] for name in ("i", "l", "d", "s", "da", "ts")}
-NESTED = StructType(
+FEW: dict[str, t.DataType] = {name: PRIMITIVES[name] for name in ("i", "l", "d", "s", "da", "ts")}
+NESTED = t.StructType(
     (
-        StructField("x", INTEGER),
-        StructField("with.dot", STRING),
-        StructField("deep", StructType((StructField("y", TIMESTAMP), StructField("z", DecimalType(12, 3))))),
+        t.StructField("x", t.INTEGER),
+        t.StructField("with.dot", t.STRING),
+        t.StructField(
+            "deep", t.StructType((t.StructField("y", t.TIMESTAMP), t.StructField("z", t.DecimalType(12, 3))))
+        ),
     )
 )
 SPECIAL_TEXTS = [
@@ -91,7 +72,7 @@ class Writer:
 
     def append(
         self,
-        types: Mapping[str, DataType],
+        types: Mapping[str, t.DataType],
         files: int,
         per_file: int = 8,
         partition_by: Sequence[str] = (),
@@ -120,8 +101,8 @@ class Writer:
 def every_type(w: Writer) -> None:
     """All types with nulls, NaN, zeros of both signs, extremes, long strings, the year 1500."""
     w.properties(dataSkippingNumIndexedCols="-1")
-    nested = {"n": NESTED, "arr": ArrayType(LONG, True), "m": MapType(STRING, DOUBLE, True)}
-    nested["structs"] = ArrayType(NESTED, True)
+    nested = {"n": NESTED, "arr": t.ArrayType(t.LONG, True), "m": t.MapType(t.STRING, t.DOUBLE, True)}
+    nested["structs"] = t.ArrayType(NESTED, True)
     for _ in range(2):
         w.append({**PRIMITIVES, **nested}, 6)
 
@@ -129,7 +110,7 @@ def every_type(w: Writer) -> None:
 def other_layouts(w: Writer) -> None:
     """The same types in pages of version 2 and in Spark's legacy layout, timestamps in each of their forms."""
     w.properties(dataSkippingNumIndexedCols="-1")
-    types = {**PRIMITIVES, "n": NESTED, "arr": ArrayType(STRING, True), "m": MapType(STRING, STRING, True)}
+    types = {**PRIMITIVES, "n": NESTED, "arr": t.ArrayType(t.STRING, True), "m": t.MapType(t.STRING, t.STRING, True)}
     layouts = [("v2", "true", "TIMESTAMP_MICROS"), ("v1", "true", "TIMESTAMP_MILLIS"), ("v2", "false", "INT96")]
     for pages, legacy, timestamps in layouts:
         w.spark.conf.set("parquet.writer.version", pages)
@@ -143,20 +124,20 @@ def partitioned_by_every_type(w: Writer) -> None:
     """A partition column of each type, with null values."""
     types = {f"p_{name}": kind for name, kind in PRIMITIVES.items() if name != "bin"}
     choices = _partition_choices(w, types)
-    w.append({**types, "l": LONG, "s": STRING}, 14, per_file=3, partition_by=list(types), choices=choices)
+    w.append({**types, "l": t.LONG, "s": t.STRING}, 14, per_file=3, partition_by=list(types), choices=choices)
 
 
 def partitioned_by_text(w: Writer) -> None:
     """Partition values that paths escape, the empty string, binary values."""
     choices = {"p": SPECIAL_TEXTS, "q": [b"a", b"", "é".encode(), b"%2F/"]}
-    types = {"p": STRING, "q": BINARY, "i": INTEGER, "s": STRING}
+    types = {"p": t.STRING, "q": t.BINARY, "i": t.INTEGER, "s": t.STRING}
     w.append(types, 24, per_file=4, partition_by=["p", "q"], choices=choices)
 
 
 def partitioned_with_nulls(w: Writer) -> None:
     """Few partitions of several files; OPTIMIZE of one, overwriting another."""
     choices = {"p": [1, 2, 3], "day": [18_000, 18_001]}
-    types = {"p": INTEGER, "day": DATE, **FEW}
+    types = {"p": t.INTEGER, "day": t.DATE, **FEW}
     w.append(types, 8, partition_by=["day", "p"], choices=choices)
     w.append(types, 4, choices=choices)
     w.sql("OPTIMIZE {t} WHERE p = 2")
@@ -191,7 +172,7 @@ def mapped_later(w: Writer) -> None:
 def deletion_vectors(w: Writer) -> None:
     """DELETE, UPDATE and MERGE with deletion vectors and a change data feed."""
     w.properties(enableDeletionVectors="true", enableChangeDataFeed="true")
-    w.append({**FEW, "dec18": DecimalType(18, 2)}, 10)
+    w.append({**FEW, "dec18": t.DecimalType(18, 2)}, 10)
     w.sql("DELETE FROM {t} WHERE id % 5 = 1")
     w.sql("UPDATE {t} SET l = id, s = concat(s, 'x') WHERE id % 11 = 2")
     w.sql(
@@ -205,7 +186,7 @@ def deletion_vectors(w: Writer) -> None:
 def deletion_vectors_in_partitions(w: Writer) -> None:
     """Deletion vectors in a partitioned table, with a checkpoint between them."""
     w.properties(enableDeletionVectors="true", checkpointInterval="2")
-    w.append({"p": STRING, **FEW}, 10, partition_by=["p"], choices={"p": ["a b", "é%", "", "x"]})
+    w.append({"p": t.STRING, **FEW}, 10, partition_by=["p"], choices={"p": ["a b", "é%", "", "x"]})
     w.sql("DELETE FROM {t} WHERE id % 4 = 1")
     w.sql("DELETE FROM {t} WHERE id % 6 = 2")
     w.sql("UPDATE {t} SET i = 7 WHERE id % 9 = 0")
@@ -214,16 +195,24 @@ def deletion_vectors_in_partitions(w: Writer) -> None:
 def widened(w: Writer) -> None:
     """Every widening of types, with files of the narrow and of the wide type, also in structs and partitions."""
     w.properties(enableTypeWidening="true", **{"feature.timestampNtz": "supported"})
-    narrow = {"b": BYTE, "sh": SHORT, "i": INTEGER, "fl": FLOAT, "dec": DecimalType(8, 2), "i2d": INTEGER, "da": DATE}
-    narrow |= {"i2dec": INTEGER, "n": StructType((StructField("x", SHORT),)), "p": BYTE}
+    narrow = {
+        "b": t.BYTE,
+        "sh": t.SHORT,
+        "i": t.INTEGER,
+        "fl": t.FLOAT,
+        "dec": t.DecimalType(8, 2),
+        "i2d": t.INTEGER,
+        "da": t.DATE,
+    }
+    narrow |= {"i2dec": t.INTEGER, "n": t.StructType((t.StructField("x", t.SHORT),)), "p": t.BYTE}
     w.append(narrow, 6, partition_by=["p"], choices={"p": [-128, 1, 127]})
     changes = ["b INT", "sh BIGINT", "i BIGINT", "fl DOUBLE", "dec DECIMAL(20,5)", "i2d DOUBLE", "da TIMESTAMP_NTZ"]
     for change in [*changes, "i2dec DECIMAL(12,1)", "n.x INT", "p INT"]:
         column, kind = change.split()
         w.sql(f"ALTER TABLE {{t}} ALTER COLUMN {column} TYPE {kind}")
-    wide = {"b": INTEGER, "sh": LONG, "i": LONG, "fl": DOUBLE, "dec": DecimalType(20, 5), "i2d": DOUBLE}
-    wide |= {"da": TIMESTAMP_NTZ, "i2dec": DecimalType(12, 1), "p": INTEGER}
-    wide["n"] = StructType((StructField("x", INTEGER),))
+    wide = {"b": t.INTEGER, "sh": t.LONG, "i": t.LONG, "fl": t.DOUBLE, "dec": t.DecimalType(20, 5), "i2d": t.DOUBLE}
+    wide |= {"da": t.TIMESTAMP_NTZ, "i2dec": t.DecimalType(12, 1), "p": t.INTEGER}
+    wide["n"] = t.StructType((t.StructField("x", t.INTEGER),))
     w.append(wide, 6, choices={"p": [-128, 1, 70_000]})
     w.sql("ALTER TABLE {t} ALTER COLUMN b TYPE BIGINT")
 
@@ -266,7 +255,7 @@ def mapped_struct_checkpoint(w: Writer) -> None:
     """Column mapping and widening under a checkpoint with statistics as struct only."""
     properties = {"columnMapping.mode": "name", "checkpoint.writeStatsAsJson": "false"}
     w.properties(enableTypeWidening="true", enableDeletionVectors="true", checkpointInterval="3", **properties)
-    w.append({**FEW, "sh": SHORT, "n": NESTED}, 6)
+    w.append({**FEW, "sh": t.SHORT, "n": NESTED}, 6)
     w.sql("ALTER TABLE {t} RENAME COLUMN i TO Renamed")
     w.sql("ALTER TABLE {t} ALTER COLUMN sh TYPE INT")
     w.sql("DELETE FROM {t} WHERE id % 7 = 3")
@@ -285,7 +274,7 @@ def generated_columns(w: Writer) -> None:
     midnight = 19_000 * DAY
     choices = {"ts": [*instants, midnight, midnight - 1], "da": [19_000, 19_030, 18_999]}
     choices["s"] = ["abc", "", "é1", "b", "Abd"]
-    w.append({"ts": TIMESTAMP, "da": DATE, "s": STRING}, 12, choices=choices)
+    w.append({"ts": t.TIMESTAMP, "da": t.DATE, "s": t.STRING}, 12, choices=choices)
 
 
 def generated_hours(w: Writer) -> None:
@@ -299,7 +288,7 @@ def generated_hours(w: Writer) -> None:
     )
     start = 19_000 * DAY
     choices = {"ts": [start + w.rng.randint(-40, 40) * 3_600 * SECOND + w.rng.choice([0, -1, 5]) for _ in range(9)]}
-    w.append({"ts": TIMESTAMP, "i": INTEGER}, 12, choices=choices)
+    w.append({"ts": t.TIMESTAMP, "i": t.INTEGER}, 12, choices=choices)
 
 
 def compacted_log(w: Writer) -> None:
@@ -323,11 +312,11 @@ def shallow_clone(w: Writer) -> None:
     """A clone with absolute paths and deletion vectors of its source, and rows of its own."""
     source = Writer(w.spark, w.folder.parent / f"{w.folder.name} source", w.scratch, w.rng)
     source.properties(enableDeletionVectors="true")
-    source.append({"p": STRING, **FEW}, 6, partition_by=["p"], choices={"p": ["a b", "x%", "é"]})
+    source.append({"p": t.STRING, **FEW}, 6, partition_by=["p"], choices={"p": ["a b", "x%", "é"]})
     source.sql("DELETE FROM {t} WHERE id % 4 = 1")
     w.sql(f"CREATE TABLE {{t}} SHALLOW CLONE delta.`{source.folder}`")
     w.rows_written = 1000
-    w.append({"p": STRING, **FEW}, 3, choices={"p": ["a b", "y"]})
+    w.append({"p": t.STRING, **FEW}, 3, choices={"p": ["a b", "y"]})
     w.sql("DELETE FROM {t} WHERE id % 10 = 2")
 
 
@@ -336,7 +325,7 @@ def restored(w: Writer) -> None:
     w.properties(enableDeletionVectors="true")
     w.append(FEW, 5)
     w.sql("DELETE FROM {t} WHERE id % 4 = 1")
-    w.append({"i": STRING, "new": DOUBLE}, 3, mode="overwrite", overwriteSchema="true")
+    w.append({"i": t.STRING, "new": t.DOUBLE}, 3, mode="overwrite", overwriteSchema="true")
     w.sql("RESTORE TABLE {t} TO VERSION AS OF 1")
     w.append(FEW, 2)
 
@@ -365,7 +354,7 @@ def declared_lengths(w: Writer) -> None:
     """char and varchar, in data and as a partition."""
     w.sql("CREATE TABLE {t} (id BIGINT, c CHAR(5), v VARCHAR(6), p CHAR(3), i INT) USING delta PARTITIONED BY (p)")
     texts = ["a", "ab", "ab ", "", "é", "😀", "zzz", "AB"]
-    types = {"c": STRING, "v": STRING, "p": STRING, "i": INTEGER}
+    types = {"c": t.STRING, "v": t.STRING, "p": t.STRING, "i": t.INTEGER}
     w.append(types, 10, choices={"c": texts, "v": texts, "p": ["a", "b ", "abc"]})
 
 
@@ -384,7 +373,7 @@ def variants(w: Writer) -> None:
 def odd_folder(w: Writer) -> None:
     """A table in a folder whose name has blanks, percent signs and brackets."""
     w.properties(enableDeletionVectors="true")
-    w.append({"p": STRING, **FEW}, 6, partition_by=["p"], choices={"p": ["a b", "%41", "é"]})
+    w.append({"p": t.STRING, **FEW}, 6, partition_by=["p"], choices={"p": ["a b", "%41", "é"]})
     w.sql("DELETE FROM {t} WHERE id % 4 = 1")
 
 
@@ -429,13 +418,13 @@ def few_statistics(w: Writer) -> None:
 
 def empty(w: Writer) -> None:
     """A table that lost all its rows."""
-    w.append({"i": INTEGER, "p": STRING}, 2, partition_by=["p"], choices={"p": ["a", "b"]})
+    w.append({"i": t.INTEGER, "p": t.STRING}, 2, partition_by=["p"], choices={"p": ["a", "b"]})
     w.sql("DELETE FROM {t}")
 
 
 def _mapped(w: Writer, mode: str) -> None:
     w.properties(enableDeletionVectors="true", **{"columnMapping.mode": mode})
-    types = {"p": STRING, **FEW, "n": NESTED, "arr": ArrayType(NESTED, True)}
+    types = {"p": t.STRING, **FEW, "n": NESTED, "arr": t.ArrayType(NESTED, True)}
     w.append(types, 6, partition_by=["p"], choices={"p": ["a b", "é%=", "", "x"]})
     w.sql("ALTER TABLE {t} RENAME COLUMN i TO l2")
     w.sql("ALTER TABLE {t} RENAME COLUMN p TO `part.of`")
@@ -451,7 +440,7 @@ def _checkpointed(w: Writer) -> None:
     """A checkpoint at version 2, and after it new files, removed ones, and one that came back."""
     w.properties(checkpointInterval="2", enableDeletionVectors="true")
     columns = ("b", "l", "d", "dec38", "s", "da", "ts", "ntz", "bo")
-    types = {"p": DATE, **{name: PRIMITIVES[name] for name in columns}, "n": NESTED}
+    types = {"p": t.DATE, **{name: PRIMITIVES[name] for name in columns}, "n": NESTED}
     choices = {"p": [-200_000, 0, 19_000]}
     w.append(types, 6, partition_by=["p"], choices=choices)
     w.append(types, 4, choices=choices)
@@ -464,11 +453,11 @@ def _zoned(w: Writer, zone: str, in_utc: str) -> None:
     w.spark.conf.set("spark.databricks.delta.write.utcTimestampPartitionValues", in_utc)
     changes = [1_710_064_800, 1_710_068_400, 1_699_174_800, 1_699_178_400, 1_699_182_000]
     instants = [second * SECOND + w.rng.choice([0, 250_000]) for second in changes] + [0, -DAY, 19_000 * DAY]
-    types = {"p": TIMESTAMP, "ts": TIMESTAMP, "ntz": TIMESTAMP_NTZ, "da": DATE, "i": INTEGER}
+    types = {"p": t.TIMESTAMP, "ts": t.TIMESTAMP, "ntz": t.TIMESTAMP_NTZ, "da": t.DATE, "i": t.INTEGER}
     w.append(types, 12, partition_by=["p"], choices={"p": instants, "ts": instants})
 
 
-def _partition_choices(w: Writer, types: Mapping[str, DataType]) -> dict[str, list[Any]]:
+def _partition_choices(w: Writer, types: Mapping[str, t.DataType]) -> dict[str, list[Any]]:
     rows = random_rows(w.rng, types, 12, 3)
     values = {name: [v for v in rows[name].to_pylist() if v is not None][:4] for name in types}
     values["p_ts"] = rows["p_ts"].cast(pa.int64()).drop_null().to_pylist()[:4]

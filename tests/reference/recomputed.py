@@ -5,8 +5,6 @@
 Commits new statistics of every active file to each table. It refuses tables with deletion vectors.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ python -m tests.reference.repaired write FOLDER
 python -m tests.reference.repaired read FOLDER ANSWERS
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

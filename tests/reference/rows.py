@@ -1,7 +1,5 @@
 """Rows as Python values, their digest, and random rows that statistics can prune."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence

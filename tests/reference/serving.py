@@ -6,8 +6,6 @@ A line on standard input is the JSON list of a module's name and its arguments. 
 what the module printed and the traceback it ended with, or null. FOLDER is for the databases of the session.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

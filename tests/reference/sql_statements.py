@@ -5,8 +5,6 @@
 Runs in a process of its own. ANSWERS.json holds for each statement what each of the two answered.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Commits that the validator accepts, read by delta-spark: the table has the rows that it must have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ALTER TABLE by delta-spark and by deltaskip: the same statement leads to the same table, or is refused by both."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

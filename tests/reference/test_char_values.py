@@ -1,7 +1,5 @@
 """Every door stores strings of type CHAR as delta-spark does: as given, and never longer than declared."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

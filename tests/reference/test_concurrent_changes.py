@@ -3,8 +3,6 @@
 The length of the trial is DELTASKIP_TRIAL_SECONDS, 300 for the whole one.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checkpoints whose row groups were copied, and sidecars that were named again, read by delta-spark."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

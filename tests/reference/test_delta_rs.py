@@ -1,7 +1,5 @@
 """Tables that delta-rs writes: its rows are the truth, and no file with a matching row is dropped."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,43 +11,31 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.sparkexpr.types.data_types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 from tests.reference.oracle import name_of
 from tests.reference.predicates import random_predicates
 from tests.reference.rows import digest, plain_rows, random_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")]
 
-TYPES: dict[str, DataType] = {
-    "b": BYTE,
-    "l": LONG,
-    "f": FLOAT,
-    "d": DOUBLE,
-    "dec18": DecimalType(18, 2),
-    "dec38": DecimalType(38, 8),
-    "whole38": DecimalType(38, 0),
-    "s": STRING,
-    "da": DATE,
-    "ts": TIMESTAMP,
-    "ntz": TIMESTAMP_NTZ,
+TYPES: dict[str, t.DataType] = {
+    "b": t.BYTE,
+    "l": t.LONG,
+    "f": t.FLOAT,
+    "d": t.DOUBLE,
+    "dec18": t.DecimalType(18, 2),
+    "dec38": t.DecimalType(38, 8),
+    "whole38": t.DecimalType(38, 0),
+    "s": t.STRING,
+    "da": t.DATE,
+    "ts": t.TIMESTAMP,
+    "ntz": t.TIMESTAMP_NTZ,
 }
-PARTITIONS: dict[str, tuple[DataType, list[Any]]] = {
-    "p": (STRING, ["a b", "é%", "a/b=c", "x"]),
-    "day": (DATE, [-200_000, 0, 19_000]),
-    "at": (TIMESTAMP, [1_710_064_800_000_001, 0, -1_000_000]),
-    "n": (INTEGER, [-1, 0, 7]),
+PARTITIONS: dict[str, tuple[t.DataType, list[Any]]] = {
+    "p": (t.STRING, ["a b", "é%", "a/b=c", "x"]),
+    "day": (t.DATE, [-200_000, 0, 19_000]),
+    "at": (t.TIMESTAMP, [1_710_064_800_000_001, 0, -1_000_000]),
+    "n": (t.INTEGER, [-1, 0, 7]),
 }
 PREDICATES = 40
 FILE = "__file"

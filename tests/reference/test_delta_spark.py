@@ -1,7 +1,5 @@
 """Tables that delta-spark has just written: its file lists, its rows, and the files that its predicates match."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ The gate makes one table of many features, the whole run tables that have every 
 makes one for each pair. See feature_cases.py for the features, and feature_pairs.py for what is played.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Folders that deltaskip converts and files that it adds are what delta-spark makes of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

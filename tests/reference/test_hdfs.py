@@ -1,7 +1,5 @@
 """One table on HDFS with delta-spark as the other writer: neither overwrites the other's commits."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What deltaskip and delta-spark do in turns, or each to its copy of one table; a module here for each kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache
@@ -9,24 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.reference import iceberg_rows, maintained, merged, optimized, overwritten, partitioned, updated
+from tests.reference import (
+    change_feed,
+    iceberg_rows,
+    maintained,
+    merged,
+    optimized,
+    overwritten,
+    partitioned,
+    two_writers,
+    updated,
+)
 from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = [pytest.mark.reference, pytest.mark.long]
 
-SEEDS = [str(seed) for seed in range(20)]
-CASES: dict[str, list[str]] = {
-    "change_feed": ["renamed", *SEEDS],
-    "iceberg_rows": [*iceberg_rows.CASES],
-    "maintained": maintained.CASES,
-    "merged": [*merged.CASES],
-    "optimized": optimized.NAMES,
-    "overwritten": [*overwritten.CASES],
-    "partitioned": partitioned.CASES,
-    "two_writers": SEEDS,
-    "updated": [*updated.CASES],
-}
-MERGES = "20"
+MODULES = (change_feed, iceberg_rows, maintained, merged, optimized, overwritten, partitioned, two_writers, updated)
+CASES = {module.__name__.rpartition(".")[2]: [*module.CASES] for module in MODULES}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +34,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[s
     @cache
     def of(module: str) -> dict[str, str | None]:
         answers = tmp_path_factory.mktemp(module) / "answers.json"
-        more = [MERGES] if module == "merged" else []
-        run_module(f"tests.reference.{module}", answers, *more, *CASES[module])
+        run_module("tests.reference.playing", module, answers)
         found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
         return found
 

@@ -1,7 +1,5 @@
 """A table with a key index and Bloom filters is a table like any other for delta-spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 DELTASKIP_LONG_HISTORIES: the number of seeds, or a range such as 100-199; DELTASKIP_HISTORY_STEPS: operations of each.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The gate tries some of the texts, the whole run all of them.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

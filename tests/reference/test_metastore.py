@@ -1,7 +1,5 @@
 """One Hive metastore, used by sessions with and without delta-spark through the catalog of the session."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

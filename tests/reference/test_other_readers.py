@@ -1,7 +1,5 @@
 """A table whose log only deltaskip has written, read by delta-rs and DuckDB."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import ModuleType

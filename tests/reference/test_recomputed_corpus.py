@@ -3,8 +3,6 @@
 The gate takes a few tables of the corpus, the whole run every one.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from typing import Any

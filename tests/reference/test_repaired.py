@@ -1,7 +1,5 @@
 """Verification beside delta-spark: its tables are sound, and it reads the rows that are left in repaired tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

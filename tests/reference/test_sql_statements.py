@@ -1,7 +1,5 @@
 """SQL by delta-spark and by a catalog: the same statement gives the same columns and rows, or both refuse it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

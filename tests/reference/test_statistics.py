@@ -1,7 +1,5 @@
 """Statistics computed here against those of delta-spark, for the tables that it has just written."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Versions by time are those of delta-spark, also where files are younger than the first in-commit timestamp."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

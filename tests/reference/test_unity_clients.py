@@ -3,8 +3,6 @@
 Both speak to the server of tests.catalogs.unity_server, so that its requests and answers are those of that client, too.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

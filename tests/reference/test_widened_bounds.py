@@ -1,7 +1,5 @@
 """Bounds that delta-spark wrote before a type was widened, in each form of its checkpoints and of ours."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Logs that deltaskip has written, read by delta-spark: the same table as before."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -6,8 +6,6 @@ Reads lines `table timestamp_ms` from FOLDER/questions, and writes one JSON valu
 version, or null where delta-spark finds none.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import UTC, datetime, timedelta

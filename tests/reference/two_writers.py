@@ -1,17 +1,11 @@
 """Random operations of deltaskip and delta-spark on one table, against a plain model of its rows.
 
-    python -m tests.reference.two_writers ANSWERS.json SEED ...
+    python -m tests.reference.playing two_writers ANSWERS.json [SEED ...]
 
 ANSWERS.json has by seed the error that it ended with and the operations before it; null if the readers agree.
 """
 
-from __future__ import annotations
-
-import json
 import random
-import sys
-import tempfile
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +19,6 @@ from deltaskip.sparkexpr.types.data_types import DATE, INTEGER, LONG, SHORT, STR
 from deltaskip.sparkexpr.types.ddl import type_text
 from tests.extent import extent
 from tests.reference.feature_pairs import ZONES, Disagreement, compare
-from tests.reference.oracle import session
 from tests.reference.rows import plain_rows
 from tests.rows.random_values import nullable, random_type
 from tests.rows.tables import nested_array
@@ -300,25 +293,14 @@ def sorted_rows(frame: Any) -> list[dict[str, Any]]:
     return [dict(sorted(row.items())) for row in plain_rows(frame.toArrow())]
 
 
-def main(output: Path, seeds: Sequence[str]) -> None:
-    """Play each seed."""
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        for seed in seeds:
-            game = None
-            try:
-                game = Game(spark, Path(scratch) / f"t{seed}", int(seed))
-                game.play()
-                found[seed] = None
-            except Exception:
-                played = "\n".join(game.played) if game is not None else ""
-                found[seed] = f"{traceback.format_exc()}\n{played}"
-                print(f"seed {seed} FAILED\n{found[seed]}", flush=True)
-            print(f"seed {seed} done", flush=True)
-        spark.stop()
-    output.write_text(json.dumps(found), encoding="utf-8")
+CASES = [str(seed) for seed in range(20)]
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+def play(spark: Any, folder: Path, seed: str) -> None:
+    """Play a seed."""
+    game = Game(spark, folder / "t", int(seed))
+    try:
+        game.play()
+    except Exception as error:
+        error.add_note("\n".join(game.played))
+        raise

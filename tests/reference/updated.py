@@ -1,16 +1,13 @@
 """Tables that deltaskip and delta-spark update in turns: after each version delta-spark's rows, feed and row ids.
 
-    python -m tests.reference.updated ANSWERS.json [CASE ...]
+    python -m tests.reference.playing updated ANSWERS.json [CASE ...]
 
 ANSWERS.json has by case the error that it ended with; null if both agree with a plain model of rows. Updates are made
 by deltaskip in the process and through the session, and by delta-spark, so each reads what the others wrote.
 """
 
-from __future__ import annotations
-
 import json
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from deltaskip.dml import unchanged_row_groups
 from tests.dml.tables import actions_of, rows
 from tests.extent import extent
 from tests.reference.overwritten import FEED, NAMED, TIMED, TRACKED, VECTORS
-from tests.reference.playing import by_id, play_cases
+from tests.reference.playing import by_id
 
 COLUMNS = """
     id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>,
@@ -228,7 +225,3 @@ def play(spark: Any, folder: Path, name: str) -> None:
             settings.setattr(ds.options, "row_group_bytes", 60)
             settings.setattr(unchanged_row_groups, "_LEAST_BYTES", 1)
         Played(spark, folder, CASES[name]).play()
-
-
-if __name__ == "__main__":
-    play_cases(Path(sys.argv[1]), sys.argv[2:] or list(CASES), play)

@@ -6,8 +6,6 @@ One table for each form of the statistics in checkpoints. ANSWERS.json holds, by
 rows that match, counted by delta-spark without data skipping.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import datetime

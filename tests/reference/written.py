@@ -6,8 +6,6 @@ Runs in a process of its own, with nothing cached. ANSWERS.json holds by table p
 {"error": text}. A table whose data files do not exist is given as log:PATH; then count and digest are null.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

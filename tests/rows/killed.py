@@ -4,8 +4,6 @@ WHAT is `create`, which makes the tables FOLDER/0, FOLDER/1 …, or `append`, wh
 last writer is not killed. Prints the step at which each was killed, or "done".
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

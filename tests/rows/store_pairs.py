@@ -1,7 +1,5 @@
 """Pairs of types that Spark's store assignment allows: `python -m tests.rows.store_pairs` renews the stored table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -40,7 +38,7 @@ PAIRS = _pairs()
 
 def main() -> None:
     """Write the table."""
-    from tests.sparkexpr.spark_edges import session
+    from tests.sparkexpr.stored import session
 
     _STORED.write_text(json.dumps(spark_store_assignment(session()), indent=1) + "\n", encoding="utf-8")
 

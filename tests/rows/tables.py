@@ -1,7 +1,5 @@
 """Tables of rows for the tests of plans: one schema with every kind of column and rule, and random rows for it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Plans evaluated on Arrow data."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path

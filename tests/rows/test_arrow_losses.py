@@ -1,7 +1,5 @@
 """Values that store assignment changes: one warning for each write, through every door."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone

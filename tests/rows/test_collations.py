@@ -1,7 +1,5 @@
 """Rows with collated columns: bounds of the collation versions that the table's writers keep."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

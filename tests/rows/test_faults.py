@@ -1,7 +1,5 @@
 """Writers that are killed or that fail at any step: the table has the old or the new version, and no half of either."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

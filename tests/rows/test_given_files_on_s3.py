@@ -1,7 +1,5 @@
 """Files on an object store are converted and added, and their paths lead to them."""
 
-from __future__ import annotations
-
 import io
 import json
 from urllib.parse import unquote

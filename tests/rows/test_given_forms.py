@@ -1,8 +1,5 @@
 """Files of other writers whose names and types need care: what is added is read by every reader, or refused by name."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +12,13 @@ from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.actions.paths import encode_path
 from deltaskip.errors import SchemaError
+from tests.builder import logged
 
 ROWS = pa.table({"id": [1, 2, 3]})
 
 
-def logged(table: DeltaTable) -> list[str]:
-    folder = Path(table.snapshot.root) / "_delta_log"
-    lines = [json.loads(line) for file in sorted(folder.glob("*.json")) for line in file.read_text().splitlines()]
-    return [line["add"]["path"] for line in lines if "add" in line]
+def added(table: DeltaTable) -> list[str]:
+    return [add["path"] for add in logged(table.snapshot.root, kind="add")]
 
 
 def test_a_colon_in_the_first_segment_is_quoted_and_decoded_once() -> None:
@@ -52,8 +48,8 @@ def test_files_with_a_colon_in_the_first_segment_are_added_converted_read_kept_a
                 table = ds.convert_to_delta(folder, partition_schema="d STRING" if partitioned else None)
             else:
                 table.add_files([name])
-            assert logged(table) == [encode_path(name)]
-            assert ":" not in logged(table)[0].partition("/")[0]
+            assert added(table) == [encode_path(name)]
+            assert ":" not in added(table)[0].partition("/")[0]
             deltalake = pytest.importorskip("deltalake")
             assert deltalake.DeltaTable(str(folder)).to_pyarrow_table().num_rows == 3
             clone = table.clone(tmp_path / f"clone{i}{converts}")

@@ -1,7 +1,5 @@
 """Rows of tables with Iceberg compatibility: what files contain, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plans of writes: which columns rows may have, and which rules they must satisfy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """One contract for every source of rows: each layout of Arrow is taken by each door, or refused by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import uuid

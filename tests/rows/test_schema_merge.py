@@ -1,7 +1,5 @@
 """Schema merge and replacement: writers.md rules 29, 30 and 32."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,33 +9,14 @@ from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema, widens
 from deltaskip.rows.store import check_assignable
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 
 WIDENING = {"delta.enableTypeWidening": "true"}
 
 
-def merged(table: str, rows: str, configuration: dict[str, str] | None = None) -> StructType:
+def merged(table: str, rows: str, configuration: dict[str, str] | None = None) -> t.StructType:
     return merged_schema(parse_columns(table), parse_columns(rows), TableProperties(configuration or {}), "t")
 
 
@@ -47,15 +26,15 @@ def test_new_columns_come_last_new_fields_in_place_and_existing_names_keep_their
         "z STRING NOT NULL, ST STRUCT<b: STRUCT<c: INT NOT NULL> NOT NULL, a: INT>, id INT, "
         "ARR ARRAY<STRUCT<y: INT>>, m MAP<STRING, STRUCT<w: INT>>, q ARRAY<INT>",
     )
-    assert simple_string(found) == (
+    assert t.simple_string(found) == (
         "struct<Id:int,St:struct<A:int,b:struct<c:int>>,arr:array<struct<x:int,y:int>>,"
         "m:map<string,struct<v:int,w:int>>,z:string,q:array<int>>"
     )
     assert [field.nullable for field in found.fields] == [False, True, True, True, True, True]
     inner = found.fields[1].type
-    assert isinstance(inner, StructType)
+    assert isinstance(inner, t.StructType)
     assert [field.nullable for field in inner.fields] == [False, True]
-    assert inner.fields[1] == StructField("b", StructType((StructField("c", INTEGER),)))
+    assert inner.fields[1] == t.StructField("b", t.StructType((t.StructField("c", t.INTEGER),)))
 
 
 def test_metadata_of_existing_columns_is_kept_and_new_columns_keep_what_describes_them() -> None:
@@ -64,14 +43,14 @@ def test_metadata_of_existing_columns_is_kept_and_new_columns_keep_what_describe
         "v VARCHAR(3), i BIGINT GENERATED ALWAYS AS IDENTITY"
     )
     before = parse_columns(table)
-    rows = StructType(
+    rows = t.StructType(
         (
-            StructField("A", STRING),
-            StructField("v", STRING),
-            StructField("g", INTEGER),
-            StructField(
+            t.StructField("A", t.STRING),
+            t.StructField("v", t.STRING),
+            t.StructField("g", t.INTEGER),
+            t.StructField(
                 "n",
-                STRING,
+                t.STRING,
                 False,
                 {
                     "comment": "new",
@@ -93,9 +72,9 @@ def test_metadata_of_existing_columns_is_kept_and_new_columns_keep_what_describe
 
 
 def test_types_become_wider_only_where_delta_does_it_by_itself() -> None:
-    def check(before: DataType, after: DataType, expected: bool) -> None:
+    def check(before: t.DataType, after: t.DataType, expected: bool) -> None:
         assert widens(before, after) is expected
-        one, other = (StructType((StructField("c", each),)) for each in (before, after))
+        one, other = (t.StructType((t.StructField("c", each),)) for each in (before, after))
         found = merged_schema(one, other, TableProperties(WIDENING), "t").fields[0]
         assert found.type == (after if expected else before)
         assert ("delta.typeChanges" in found.metadata) is expected
@@ -103,25 +82,25 @@ def test_types_become_wider_only_where_delta_does_it_by_itself() -> None:
 
     each(
         [
-            (BYTE, SHORT, True),
-            (BYTE, LONG, True),
-            (INTEGER, LONG, True),
-            (LONG, INTEGER, False),
-            (LONG, LONG, False),
-            (FLOAT, DOUBLE, True),
-            (DOUBLE, FLOAT, False),
-            (INTEGER, DOUBLE, False),
-            (BYTE, DOUBLE, False),
-            (INTEGER, DecimalType(10, 0), False),
-            (DecimalType(5, 2), DecimalType(7, 2), True),
-            (DecimalType(5, 2), DecimalType(7, 4), True),
-            (DecimalType(5, 2), DecimalType(6, 4), False),
-            (DecimalType(5, 2), DecimalType(9, 1), False),
-            (DecimalType(5, 2), DecimalType(5, 2), False),
-            (DATE, TIMESTAMP_NTZ, True),
-            (DATE, TIMESTAMP, False),
-            (STRING, LONG, False),
-            (INTEGER, STRING, False),
+            (t.BYTE, t.SHORT, True),
+            (t.BYTE, t.LONG, True),
+            (t.INTEGER, t.LONG, True),
+            (t.LONG, t.INTEGER, False),
+            (t.LONG, t.LONG, False),
+            (t.FLOAT, t.DOUBLE, True),
+            (t.DOUBLE, t.FLOAT, False),
+            (t.INTEGER, t.DOUBLE, False),
+            (t.BYTE, t.DOUBLE, False),
+            (t.INTEGER, t.DecimalType(10, 0), False),
+            (t.DecimalType(5, 2), t.DecimalType(7, 2), True),
+            (t.DecimalType(5, 2), t.DecimalType(7, 4), True),
+            (t.DecimalType(5, 2), t.DecimalType(6, 4), False),
+            (t.DecimalType(5, 2), t.DecimalType(9, 1), False),
+            (t.DecimalType(5, 2), t.DecimalType(5, 2), False),
+            (t.DATE, t.TIMESTAMP_NTZ, True),
+            (t.DATE, t.TIMESTAMP, False),
+            (t.STRING, t.LONG, False),
+            (t.INTEGER, t.STRING, False),
         ],
         lambda case: check(*case),
     )
@@ -140,7 +119,7 @@ def test_a_widened_type_is_recorded_on_the_nearest_field_with_its_path() -> None
         {"toType": "integer", "fromType": "short", "fieldPath": "value.element"},
     ]
     inner = found.fields[2].type
-    assert isinstance(inner, StructType) and change not in found.fields[2].metadata
+    assert isinstance(inner, t.StructType) and change not in found.fields[2].metadata
     assert inner.fields[0].metadata[change] == [{"toType": "double", "fromType": "float"}]
     assert inner.fields[1].metadata[change] == [
         {"toType": "decimal(6,2)", "fromType": "decimal(4,1)", "fieldPath": "element"}
@@ -154,26 +133,26 @@ def test_columns_of_expressions_and_iceberg_tables_are_not_widened() -> None:
     configuration = {**WIDENING, "delta.constraints.c": "b > 0"}
     rows = parse_columns("a BIGINT, b BIGINT, g BIGINT, d BIGINT")
     found = plan_rows(table, TableProperties(configuration), rows, "merge").schema
-    assert [field.type for field in found.fields] == [INTEGER, INTEGER, INTEGER, LONG]
-    assert widens(DATE, TIMESTAMP_NTZ, iceberg=True) is False
-    assert widens(DecimalType(5, 2), DecimalType(7, 4), iceberg=True) is False
-    assert widens(DecimalType(5, 2), DecimalType(7, 2), iceberg=True) is True
+    assert [field.type for field in found.fields] == [t.INTEGER, t.INTEGER, t.INTEGER, t.LONG]
+    assert widens(t.DATE, t.TIMESTAMP_NTZ, iceberg=True) is False
+    assert widens(t.DecimalType(5, 2), t.DecimalType(7, 4), iceberg=True) is False
+    assert widens(t.DecimalType(5, 2), t.DecimalType(7, 2), iceberg=True) is True
 
 
 def test_void_takes_the_type_of_the_rows_and_rows_of_void_change_nothing() -> None:
-    table = StructType((StructField("v", VOID), StructField("i", INTEGER)))
-    rows = StructType(
+    table = t.StructType((t.StructField("v", t.VOID), t.StructField("i", t.INTEGER)))
+    rows = t.StructType(
         (
-            StructField("V", ArrayType(STRING, False), True, {"__COLLATIONS": {"V.element": "icu.de"}}),
-            StructField("i", VOID),
-            StructField("n", VOID),
+            t.StructField("V", t.ArrayType(t.STRING, False), True, {"__COLLATIONS": {"V.element": "icu.de"}}),
+            t.StructField("i", t.VOID),
+            t.StructField("n", t.VOID),
         )
     )
     found = merged_schema(table, rows, TableProperties({}), "t")
     assert found.fields == (
-        StructField("v", ArrayType(STRING), True, {"__COLLATIONS": {"v.element": "icu.de"}}),
-        StructField("i", INTEGER),
-        StructField("n", VOID),
+        t.StructField("v", t.ArrayType(t.STRING), True, {"__COLLATIONS": {"v.element": "icu.de"}}),
+        t.StructField("i", t.INTEGER),
+        t.StructField("n", t.VOID),
     )
 
 
@@ -203,8 +182,10 @@ def test_names_with_any_characters_are_allowed_under_column_mapping() -> None:
 
 def test_names_that_differ_in_case_only_are_refused() -> None:
     for rows in (
-        StructType((StructField("b", INTEGER), StructField("B", INTEGER))),
-        StructType((StructField("s", ArrayType(StructType((StructField("b", LONG), StructField("B", LONG))))),)),
+        t.StructType((t.StructField("b", t.INTEGER), t.StructField("B", t.INTEGER))),
+        t.StructType(
+            (t.StructField("s", t.ArrayType(t.StructType((t.StructField("b", t.LONG), t.StructField("B", t.LONG))))),)
+        ),
     ):
         with pytest.raises(SchemaError, match="twice"):
             merged_schema(parse_columns("a INT"), rows, TableProperties({}), "t")
@@ -214,11 +195,11 @@ def test_names_that_differ_in_case_only_are_refused() -> None:
 
 def test_mapped_tables_give_new_columns_ids_and_names_and_keep_the_old_ones() -> None:
     key, name = "delta.columnMapping.id", "delta.columnMapping.physicalName"
-    table = StructType(
+    table = t.StructType(
         (
-            StructField("a", LONG, True, {key: 1, name: "a"}),
-            StructField(
-                "s", StructType((StructField("x", LONG, True, {key: 3, name: "x"}),)), True, {key: 2, name: "s"}
+            t.StructField("a", t.LONG, True, {key: 1, name: "a"}),
+            t.StructField(
+                "s", t.StructType((t.StructField("x", t.LONG, True, {key: 3, name: "x"}),)), True, {key: 2, name: "s"}
             ),
         )
     )
@@ -233,8 +214,8 @@ def test_mapped_tables_give_new_columns_ids_and_names_and_keep_the_old_ones() ->
     assert plan.changes_schema and plan.configuration == {"delta.columnMapping.maxColumnId": "10"}
     assert plan.schema.fields[0] == table.fields[0]
     inner, new = plan.schema.fields[1].type, plan.schema.fields[2]
-    assert isinstance(inner, StructType) and isinstance(new.type, ArrayType)
-    assert isinstance(new.type.element, StructType)
+    assert isinstance(inner, t.StructType) and isinstance(new.type, t.ArrayType)
+    assert isinstance(new.type.element, t.StructType)
     assert [f.metadata[key] for f in (*inner.fields, new, *new.type.element.fields)] == [3, 8, 9, 10]
     assert new.metadata[name].startswith("col-")
     same = plan_rows(table, properties, parse_columns("a BIGINT"), "merge", mapping_mode="name")
@@ -243,16 +224,16 @@ def test_mapped_tables_give_new_columns_ids_and_names_and_keep_the_old_ones() ->
 
 def test_replacement_takes_the_rows_schema_and_keeps_ids_of_equal_columns() -> None:
     key, name = "delta.columnMapping.id", "delta.columnMapping.physicalName"
-    table = StructType(
+    table = t.StructType(
         (
-            StructField("a", LONG, False, {key: 1, name: "p1", "comment": "old"}),
-            StructField("b", LONG, True, {key: 2, name: "p2"}),
+            t.StructField("a", t.LONG, False, {key: 1, name: "p1", "comment": "old"}),
+            t.StructField("b", t.LONG, True, {key: 2, name: "p2"}),
         )
     )
     properties = TableProperties({"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"})
     plan = plan_rows(table, properties, parse_columns("b STRING, A BIGINT NOT NULL"), "replace", mapping_mode="name")
     assert plan.schema.names == ("b", "A")
-    assert plan.schema.fields[1] == StructField("A", LONG, True, {key: 1, name: "p1"})
+    assert plan.schema.fields[1] == t.StructField("A", t.LONG, True, {key: 1, name: "p1"})
     assert plan.schema.fields[0].metadata[key] == 3 and plan.schema.fields[0].metadata[name] != "p2"
     assert plan.configuration == {"delta.columnMapping.maxColumnId": "3"}
     assert not plan.rules
@@ -267,28 +248,28 @@ def test_replacement_without_the_columns_of_a_constraint_is_refused() -> None:
 
 
 def test_map_keys_keep_their_type_without_widening() -> None:
-    assert merged("m MAP<INT, INT>", "m MAP<BIGINT, INT>").fields[0].type == MapType(INTEGER, INTEGER)
-    assert merged("d DOUBLE", "d FLOAT", WIDENING).fields[0].type == DOUBLE
+    assert merged("m MAP<INT, INT>", "m MAP<BIGINT, INT>").fields[0].type == t.MapType(t.INTEGER, t.INTEGER)
+    assert merged("d DOUBLE", "d FLOAT", WIDENING).fields[0].type == t.DOUBLE
 
 
-ATOMS = st.sampled_from([BYTE, INTEGER, LONG, FLOAT, DOUBLE, DecimalType(6, 2), DATE])
+ATOMS = st.sampled_from([t.BYTE, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.DecimalType(6, 2), t.DATE])
 NAMES = st.sampled_from(["a", "A", "b", "c", "Dd", "dD"])
 
 
-def structs(types: st.SearchStrategy[DataType]) -> st.SearchStrategy[StructType]:
-    fields = st.builds(StructField, NAMES, types, st.booleans())
+def structs(types: st.SearchStrategy[t.DataType]) -> st.SearchStrategy[t.StructType]:
+    fields = st.builds(t.StructField, NAMES, types, st.booleans())
     unique = st.lists(fields, min_size=1, max_size=4, unique_by=lambda field: field.name.lower())
-    return unique.map(lambda found: StructType(tuple(found)))
+    return unique.map(lambda found: t.StructType(tuple(found)))
 
 
-TYPES: st.SearchStrategy[DataType] = st.recursive(
-    ATOMS, lambda inner: st.builds(ArrayType, inner, st.booleans()) | structs(inner), max_leaves=6
+TYPES: st.SearchStrategy[t.DataType] = st.recursive(
+    ATOMS, lambda inner: st.builds(t.ArrayType, inner, st.booleans()) | structs(inner), max_leaves=6
 )
 
 
 @given(structs(TYPES), structs(TYPES), st.booleans())
 def test_merging_keeps_what_is_there_takes_what_comes_and_is_done_once(
-    table: StructType, rows: StructType, widening: bool
+    table: t.StructType, rows: t.StructType, widening: bool
 ) -> None:
     properties = TableProperties(WIDENING if widening else {})
     try:

@@ -1,7 +1,5 @@
 """Rows as Python values, for messages."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from deltaskip.rows.shown_rows import row_of_json

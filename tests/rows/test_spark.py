@@ -1,7 +1,5 @@
 """The two evaluators of a plan against each other, and store assignment against Spark's INSERT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Store assignment: Spark's pairs of types, and values of Arrow arrays with Spark's stored answers for its casts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

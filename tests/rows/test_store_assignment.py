@@ -3,8 +3,6 @@
 DELTASKIP_STORE_SEEDS: the number of pairs of types that are tried.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The numbers are those of the project's list of rules. Partition values and paths are read back by delta-rs and DuckDB.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from decimal import Decimal
@@ -18,6 +16,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import DeltaSkipError, RowViolation, SchemaError
+from tests.builder import logged
 from tests.rows.tables import nested_array
 
 DAY, HOUR = 86_400_000_000, 3_600_000_000
@@ -27,14 +26,8 @@ TEXTS = [
 ]
 
 
-def actions(table: DeltaTable, version: int) -> list[dict[str, Any]]:
-    """The actions of a commit."""
-    path = Path(table.snapshot.root) / "_delta_log" / f"{version:020d}.json"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def adds(table: DeltaTable, version: int = 1) -> list[dict[str, Any]]:
-    return [action["add"] for action in actions(table, version) if "add" in action]
+    return logged(table.snapshot.root, version, kind="add")
 
 
 def stats(table: DeltaTable, version: int = 1) -> list[dict[str, Any]]:
@@ -57,14 +50,14 @@ def read_by_others(folder: Path, columns: str = "id, p") -> list[list[tuple[Any,
 def test_rule_3_commit_info_comes_first(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableInCommitTimestamps": "true"})
     table.append(pa.table({"id": [1]}))
-    assert [next(iter(actions(table, version)[0])) for version in (0, 1)] == ["commitInfo", "commitInfo"]
+    assert [next(iter(logged(table.snapshot.root, version)[0])) for version in (0, 1)] == ["commitInfo", "commitInfo"]
 
 
 def test_rule_4_timestamps_in_commits_grow(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableInCommitTimestamps": "true"})
     for number in range(4):
         table.append(pa.table({"id": [number]}))
-    times = [actions(table, version)[0]["commitInfo"]["inCommitTimestamp"] for version in range(5)]
+    times = [logged(table.snapshot.root, version)[0]["commitInfo"]["inCommitTimestamp"] for version in range(5)]
     assert times == sorted(set(times))
     assert not any("EnablementVersion" in name or "EnablementTimestamp" in name for name in table.properties)
 
@@ -277,7 +270,7 @@ def test_rule_49_columns_of_row_ids_are_named_in_the_properties_and_not_in_the_s
         table.append(pa.table({"id": [1, 2, 3]}))
         [add] = adds(table, table.version)
         assert (add["baseRowId"], add["defaultRowCommitVersion"]) == (expected, table.version)
-    [domain] = [a["domainMetadata"] for a in actions(table, 2) if "domainMetadata" in a]
+    [domain] = logged(table.snapshot.root, 2, kind="domainMetadata")
     assert json.loads(domain["configuration"])["rowIdHighWaterMark"] == 5
 
 
@@ -293,7 +286,7 @@ def test_the_commit_of_an_append_has_what_delta_spark_writes(tmp_path: Path) -> 
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"], comment="c",
                               properties={"delta.appendOnly": "true"})  # fmt: skip
     table.append(pa.table({"id": [1, 2, 3], "p": ["x", "y", "y"]}))
-    created, wrote = (actions(table, version)[0]["commitInfo"] for version in (0, 1))
+    created, wrote = (logged(table.snapshot.root, version)[0]["commitInfo"] for version in (0, 1))
     assert created["operation"] == "CREATE TABLE"
     assert created["operationParameters"] == {
         "partitionBy": '["p"]', "clusterBy": "[]", "description": "c", "isManaged": "false",

@@ -1,7 +1,5 @@
 """A void column, which no file has, gets its type at every depth: from the first rows that have one, or from ALTER."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What depends on the session's time zone: of a write, by the plans of rows with several columns; and predicates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

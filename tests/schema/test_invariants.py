@@ -1,7 +1,5 @@
 """The expression of an invariant is read in one place; what is no text with it is malformed."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.sparkexpr.types.json import invariant_expression

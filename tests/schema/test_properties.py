@@ -1,7 +1,5 @@
 """Typed table properties, held against what delta-spark 4.4 accepts (DeltaConfigs.validateConfigurations)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names among relations: what Spark's AttributeSeq.resolve finds, and what is left unknown or ambiguous."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.errors import PredicateError, SchemaError

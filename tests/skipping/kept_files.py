@@ -1,7 +1,5 @@
 """The files that a scan of a small table keeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

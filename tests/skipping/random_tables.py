@@ -3,8 +3,6 @@
 Nothing is written but a log: pruning never opens a data file, and the oracle is given the rows.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -37,7 +35,7 @@ from deltaskip.sparkexpr.types.data_types import (
     StructField,
     StructType,
 )
-from tests.builder import TableBuilder, log_file, protocol_of
+from tests.builder import TableBuilder, log_file, logged, protocol_of
 
 Row = dict[tuple[str, ...], Any]
 
@@ -322,8 +320,7 @@ def write_checkpoint(
     actions: list[dict[str, Any]] = []
     for version in range(commits):
         file = log_file(path, version)
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
-        actions += [line for line in lines if "commitInfo" not in line]
+        actions += [action for action in logged(path, version) if "commitInfo" not in action]
         if rng.random() < 0.5:
             file.unlink()
     layout = rng.choice(["struct", "text", "both", "mixed"])

@@ -1,7 +1,5 @@
 """The file list as a stream: the rows of `files()`, row for row, and the active files of a slow replay of the log."""
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

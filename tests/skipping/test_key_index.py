@@ -1,7 +1,5 @@
 """The key index: what it rules out, that it rules out nothing else, and that what is damaged is not believed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 import random

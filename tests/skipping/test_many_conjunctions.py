@@ -1,7 +1,5 @@
 """An OR of many conjunctions keeps the files that a model keeps: loops over files, conjunctions and leaves."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import datetime, timedelta

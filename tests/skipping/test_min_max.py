@@ -1,7 +1,5 @@
 """MIN and MAX from the log: the exact value, or a refusal with its reason."""
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

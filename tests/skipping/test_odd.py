@@ -1,7 +1,5 @@
 """Odd predicates against Spark's stored answers: what it accepts is not refused, what it refuses is not kept unsaid."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from datetime import date, datetime

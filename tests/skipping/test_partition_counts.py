@@ -1,7 +1,5 @@
 """Partitions and distinct partition values from the log alone, against plain counting over the list of files."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from datetime import date

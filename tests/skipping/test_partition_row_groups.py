@@ -1,8 +1,5 @@
 """Row groups of a checkpoint ruled out by the partition values that its footer bounds."""
 
-from __future__ import annotations
-
-import json
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.sparkexpr.types.data_types import DATE, INTEGER, STRING
-from tests.builder import TableBuilder
+from tests.builder import TableBuilder, logged
 
 DAYS = [1, 2, 3, 3, 5, None, 7, 8]
 """Two files a row group."""
@@ -24,8 +21,7 @@ DAYS = [1, 2, 3, 3, 5, None, 7, 8]
 def table(tmp_path: Path) -> ds.DeltaTable:
     TableBuilder(tmp_path / "t", {"d": DATE, "n": INTEGER, "s": STRING}, ["d", "n", "s"]).commit()
     log = tmp_path / "t" / "_delta_log"
-    lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    actions = [line for line in lines if "protocol" in line or "metaData" in line]
+    actions = [line for line in logged(tmp_path / "t", 0) if "protocol" in line or "metaData" in line]
     for action in actions:
         if "metaData" in action:
             action["metaData"] = {**action["metaData"], "configuration": [], "format": {"provider": "parquet"}}

@@ -1,7 +1,5 @@
 """How often partition values are evaluated: one by one never, and by column once for a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

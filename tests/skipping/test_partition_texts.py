@@ -1,7 +1,5 @@
 """Partition values read by column against the reading of one text."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 from typing import Any

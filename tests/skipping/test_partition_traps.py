@@ -1,7 +1,5 @@
 """Traps of partition values and paths: what their texts mean, and which files they keep."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Predicates of a scan that Spark would refuse, that prove nothing, or that have parameters."""
 
-from __future__ import annotations
-
 import warnings
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path

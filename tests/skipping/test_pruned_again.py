@@ -1,7 +1,5 @@
 """Files that sound proofs may skip, and once were read: doubles without NaN, ranges of doubles, NULL partitions."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,7 +12,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT
-from tests.builder import DELTA_RS, TableBuilder, add, bounds
+from tests.builder import DELTA_RS, TableBuilder, add, bounds, relog, without_statistics
 
 NAN = float("nan")
 
@@ -107,14 +105,7 @@ def hidden(root: Path, schema: str, partition: str, values: list[Any], type_: pa
     table = ds.DeltaTable.create(root, f"{schema}, {partition}", partition_by=[partition.split()[0]])
     for number, value in enumerate(values):
         table.append(pa.table({"id": pa.array([number], pa.int32()), "c": pa.array([value], type_)}))
-    for commit in (root / "_delta_log").glob("*.json"):
-        actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
-        for action in actions:
-            for name in ("stats", "tags"):
-                action.get("add", {}).pop(name, None)
-        commit.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
-    for checksum in (root / "_delta_log").glob("*.crc"):
-        checksum.unlink()
+    relog(root, without_statistics)
     return ds.DeltaTable(root)
 
 

@@ -1,7 +1,5 @@
 """The files of random predicates over all functions: one with a row that matches is kept."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Scan as users see it: arguments, how it is shown, one evaluation of its programs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Differential: rows are read back through the log's statistics, and compared with the values that the file was made of.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Recommendations of `DeltaTable.stats()`. `stats/stats_columns.py` decides which columns have statistics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import deltaskip as ds

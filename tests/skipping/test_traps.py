@@ -1,7 +1,5 @@
 """The traps of skipping: each test fails without the rule that it is named for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from decimal import Decimal
@@ -13,33 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.sparkexpr.types.data_types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import StatField
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
 from tests.looped import looped
 from tests.skipping.kept_files import kept
 
-STRUCT = StructType((StructField("a", INTEGER), StructField("b", STRING)))
+STRUCT = t.StructType((t.StructField("a", t.INTEGER), t.StructField("b", t.STRING)))
 
 
 def one_file(
-    tmp_path: Path, column: DataType, stats: Mapping[str, Any] | str | None, engine: str | None = SPARK
+    tmp_path: Path, column: t.DataType, stats: Mapping[str, Any] | str | None, engine: str | None = SPARK
 ) -> Path:
     """A table with a column `c` and one file `f`."""
     TableBuilder(tmp_path / "t", {"c": column}).commit(add("f", stats), engine=engine)
@@ -49,71 +32,71 @@ def one_file(
 @looped("where", ["c > 100", "c >= 100", "c = double('NaN')", "c IN (7.5, double('NaN'))", "NOT c < 100"])
 @looped("engine", [DELTA_RS, None, "someone"])
 def test_a_nan_that_the_writer_left_out_keeps_the_file(tmp_path: Path, where: str, engine: str | None) -> None:
-    assert kept(one_file(tmp_path, DOUBLE, bounds(c=(1.0, 3.0)), engine), where) == ["f"]
+    assert kept(one_file(tmp_path, t.DOUBLE, bounds(c=(1.0, 3.0)), engine), where) == ["f"]
 
 
 def test_not_equal_keeps_a_constant_file_that_may_hold_nan(tmp_path: Path) -> None:
-    assert kept(one_file(tmp_path, DOUBLE, bounds(c=(3.0, 3.0)), DELTA_RS), "c != 3.0") == ["f"]
+    assert kept(one_file(tmp_path, t.DOUBLE, bounds(c=(3.0, 3.0)), DELTA_RS), "c != 3.0") == ["f"]
 
 
 def test_spark_records_nan_so_its_maximum_is_believed(tmp_path: Path) -> None:
-    table = one_file(tmp_path, DOUBLE, bounds(c=(1.0, 3.0)), SPARK)
+    table = one_file(tmp_path, t.DOUBLE, bounds(c=(1.0, 3.0)), SPARK)
     assert kept(table, "c > 100") == []
     assert kept(table, "c = double('NaN')") == []
 
 
 def test_a_recorded_nan_is_the_greatest_value(tmp_path: Path) -> None:
-    table = one_file(tmp_path, DOUBLE, bounds(c=(1.0, "NaN")), SPARK)
+    table = one_file(tmp_path, t.DOUBLE, bounds(c=(1.0, "NaN")), SPARK)
     assert kept(table, "c > 100") == ["f"]
     assert kept(table, "c < 0.5") == []
 
 
 def test_statistics_that_spark_copied_from_another_writer_are_not_believed(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"c": DOUBLE})
+    builder = TableBuilder(tmp_path / "t", {"c": t.DOUBLE})
     builder.commit(add("f", bounds(c=(1.0, 3.0))), engine=DELTA_RS)
     builder.commit(add("f", bounds(c=(1.0, 3.0)), dataChange=False), operation="COMPUTE STATS")
     assert kept(tmp_path / "t", "c > 100") == ["f"]
 
 
 def test_a_clone_says_nothing_of_who_computed_the_statistics(tmp_path: Path) -> None:
-    TableBuilder(tmp_path / "t", {"c": DOUBLE}).commit(add("f", bounds(c=(1.0, 3.0))), operation="CLONE")
+    TableBuilder(tmp_path / "t", {"c": t.DOUBLE}).commit(add("f", bounds(c=(1.0, 3.0))), operation="CLONE")
     assert kept(tmp_path / "t", "c > 100") == ["f"]
 
 
 @looped("low, high", [(0.0, 0.0), (-0.0, -0.0), (-0.0, 0.0)])
 @looped("where", ["c = 0.0D", "c = -0.0D", "c <= -0.0D", "c >= 0.0D", "c IN (0.0D, 9.0D)"])
 def test_zeros_are_equal_whatever_their_sign(tmp_path: Path, low: float, high: float, where: str) -> None:
-    assert kept(one_file(tmp_path, DOUBLE, bounds(c=(low, high))), where) == ["f"]
+    assert kept(one_file(tmp_path, t.DOUBLE, bounds(c=(low, high))), where) == ["f"]
 
 
 def test_a_decimal_written_as_a_double_is_widened(tmp_path: Path) -> None:
     text = "1.234567890123457e+19"
     stats = f'{{"numRecords":1,"minValues":{{"c":{text}}},"maxValues":{{"c":{text}}},"nullCount":{{"c":0}}}}'
-    table = one_file(tmp_path, DecimalType(38, 8), stats, DELTA_RS)
+    table = one_file(tmp_path, t.DecimalType(38, 8), stats, DELTA_RS)
     assert kept(table, "c = 12345678901234567899.00000001") == ["f"]
     assert kept(table, "c = 12345678901235000000.00000001") == []
 
 
 def test_a_short_decimal_text_may_be_a_rounded_long_decimal(tmp_path: Path) -> None:
     stats = '{"numRecords":1,"minValues":{"c":0.1},"maxValues":{"c":0.1},"nullCount":{"c":0}}'
-    assert kept(one_file(tmp_path, DecimalType(38, 20), stats, DELTA_RS), "c = 0.10000000000000000555BD") == ["f"]
+    assert kept(one_file(tmp_path, t.DecimalType(38, 20), stats, DELTA_RS), "c = 0.10000000000000000555BD") == ["f"]
 
 
 def test_a_decimal_with_all_its_digits_is_exact(tmp_path: Path) -> None:
     text = "12345678901234567899.00000001"
     stats = f'{{"numRecords":1,"minValues":{{"c":{text}}},"maxValues":{{"c":{text}}},"nullCount":{{"c":0}}}}'
-    table = one_file(tmp_path, DecimalType(38, 8), stats)
+    table = one_file(tmp_path, t.DecimalType(38, 8), stats)
     assert kept(table, f"c = {text}") == ["f"]
     assert kept(table, "c > 12345678901234567899.00000001") == []
     assert kept(table, "c < 12345678901234567899.00000001") == []
 
 
-@pytest.mark.parametrize("type_", [TIMESTAMP, TIMESTAMP_NTZ])
-def test_a_maximum_cut_to_milliseconds_covers_the_microseconds_after_it(tmp_path: Path, type_: DataType) -> None:
-    zone = "Z" if type_ == TIMESTAMP else ""
+@pytest.mark.parametrize("type_", [t.TIMESTAMP, t.TIMESTAMP_NTZ])
+def test_a_maximum_cut_to_milliseconds_covers_the_microseconds_after_it(tmp_path: Path, type_: t.DataType) -> None:
+    zone = "Z" if type_ == t.TIMESTAMP else ""
     table = one_file(tmp_path, type_, bounds(c=("2022-01-01T00:00:00.001" + zone, "2022-01-01T00:00:00.001" + zone)))
-    literal = "TIMESTAMP" if type_ == TIMESTAMP else "TIMESTAMP_NTZ"
-    suffix = " UTC" if type_ == TIMESTAMP else ""
+    literal = "TIMESTAMP" if type_ == t.TIMESTAMP else "TIMESTAMP_NTZ"
+    suffix = " UTC" if type_ == t.TIMESTAMP else ""
     assert kept(table, f"c = {literal}'2022-01-01 00:00:00.001999{suffix}'") == ["f"]
     assert kept(table, f"c != {literal}'2022-01-01 00:00:00.001{suffix}'") == ["f"]
     assert kept(table, f"c > {literal}'2022-01-01 00:00:00.001998{suffix}'") == ["f"]
@@ -121,7 +104,9 @@ def test_a_maximum_cut_to_milliseconds_covers_the_microseconds_after_it(tmp_path
 
 
 def test_an_offset_before_1900_may_lack_its_seconds(tmp_path: Path) -> None:
-    table = one_file(tmp_path, TIMESTAMP, bounds(c=("1800-01-01T00:00:00.000-07:52", "1800-01-01T00:00:00.000-07:52")))
+    table = one_file(
+        tmp_path, t.TIMESTAMP, bounds(c=("1800-01-01T00:00:00.000-07:52", "1800-01-01T00:00:00.000-07:52"))
+    )
     assert kept(table, "c = TIMESTAMP'1800-01-01 07:52:58 UTC'") == ["f"]
     assert kept(table, "c = TIMESTAMP'1800-01-01 07:51:02 UTC'") == ["f"]
     assert kept(table, "c = TIMESTAMP'1800-01-01 07:54:00 UTC'") == []
@@ -129,7 +114,7 @@ def test_an_offset_before_1900_may_lack_its_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [32, 33, 50, 64])
 def test_a_long_maximum_without_tie_breaker_is_a_prefix(tmp_path: Path, length: int) -> None:
-    table = one_file(tmp_path, STRING, bounds(c=("a", "x" * length)), DELTA_RS)
+    table = one_file(tmp_path, t.STRING, bounds(c=("a", "x" * length)), DELTA_RS)
     assert kept(table, f"c = '{'x' * length}zz'") == ["f"]
     assert kept(table, f"c > '{'x' * length}'") == ["f"]
     assert kept(table, f"c > '{'x' * (length - 1)}y'") == []
@@ -143,10 +128,10 @@ def test_half_a_character_before_the_old_tie_breaker_stands_for_any_supplementar
     maximum = beginning + "?\ufffd"
     value = beginning + "\U0001f600 and more"
     if struct:
-        [bound] = from_struct(pa.array([maximum]), StatField(("c",), STRING, "c"), "max").to_pylist()
+        [bound] = from_struct(pa.array([maximum]), StatField(("c",), t.STRING, "c"), "max").to_pylist()
         assert bound > value and len(bound.encode()) >= 32
         return
-    table = one_file(tmp_path, STRING, bounds(c=("a", maximum)), None)
+    table = one_file(tmp_path, t.STRING, bounds(c=("a", maximum)), None)
     assert kept(table, f"c = '{value}'") == ["f"]
     assert kept(table, f"c > '{beginning}\U0001f5ff'") == ["f"]
     assert kept(table, f"startswith(c, '{beginning}\U0010ffff')") == ["f"]
@@ -156,44 +141,44 @@ def test_half_a_character_before_the_old_tie_breaker_stands_for_any_supplementar
 @looped(
     "type_, value, where",
     [
-        (DATE, "2024-01-01", "date_add(c, 2147483647) < DATE'1970-01-01'"),
-        (DATE, "1850-01-01", "date_sub(c, -2147483648) > DATE'1970-01-01'"),
-        (DATE, "2024-01-01", "c + 2147483647 < DATE'1970-01-01'"),
-        (DATE, "1970-01-02", "datediff(c, CAST('-5877641-06-23' AS DATE)) < 0"),
-        (INTEGER, -1, "pmod(c, -2147483648) = 2147483647"),
-        (LONG, 9007199254740993, "CAST(CAST(c AS FLOAT) AS DOUBLE) = CAST(c AS DOUBLE)"),
-        (LONG, 16777217, "CAST(CAST(c AS FLOAT) AS DOUBLE) = 16777217D"),
-        (DecimalType(38, 0), 10**30, "c div 0.3BD < 0"),
-        (DecimalType(20, 20), 0.5, "CAST(c AS INT) = 0"),
-        (DecimalType(21, 20), "0.99999999999999999999", "CAST(c AS INT) = 1"),
-        (TIMESTAMP, "1969-12-31T23:59:59.500Z", "unix_timestamp(c) = 0"),
-        (DOUBLE, 2e-3, "CAST(c AS DECIMAL(38,38)) != 0"),
+        (t.DATE, "2024-01-01", "date_add(c, 2147483647) < DATE'1970-01-01'"),
+        (t.DATE, "1850-01-01", "date_sub(c, -2147483648) > DATE'1970-01-01'"),
+        (t.DATE, "2024-01-01", "c + 2147483647 < DATE'1970-01-01'"),
+        (t.DATE, "1970-01-02", "datediff(c, CAST('-5877641-06-23' AS DATE)) < 0"),
+        (t.INTEGER, -1, "pmod(c, -2147483648) = 2147483647"),
+        (t.LONG, 9007199254740993, "CAST(CAST(c AS FLOAT) AS DOUBLE) = CAST(c AS DOUBLE)"),
+        (t.LONG, 16777217, "CAST(CAST(c AS FLOAT) AS DOUBLE) = 16777217D"),
+        (t.DecimalType(38, 0), 10**30, "c div 0.3BD < 0"),
+        (t.DecimalType(20, 20), 0.5, "CAST(c AS INT) = 0"),
+        (t.DecimalType(21, 20), "0.99999999999999999999", "CAST(c AS INT) = 1"),
+        (t.TIMESTAMP, "1969-12-31T23:59:59.500Z", "unix_timestamp(c) = 0"),
+        (t.DOUBLE, 2e-3, "CAST(c AS DECIMAL(38,38)) != 0"),
     ],
 )
 @looped("around", [False, True])
 def test_what_spark_wraps_or_rounds_keeps_its_file(
-    tmp_path: Path, type_: DataType, value: Any, where: str, around: bool
+    tmp_path: Path, type_: t.DataType, value: Any, where: str, around: bool
 ) -> None:
     low, high = (value, value)
     if around and isinstance(value, int):
         low, high = value - 1, value + 1
     text = json.dumps(bounds(c=(low, high)))
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         text = text.replace('"', "\0").replace(f"\0{value}\0", str(value)).replace("\0", '"')
     assert kept(one_file(tmp_path, type_, text), where) == ["f"]
 
 
 def test_the_old_tie_breaker_sorts_below_supplementary_characters(tmp_path: Path) -> None:
-    table = one_file(tmp_path, STRING, bounds(c=("a", "x" * 32 + "\ufffd")))
+    table = one_file(tmp_path, t.STRING, bounds(c=("a", "x" * 32 + "\ufffd")))
     assert kept(table, f"c = '{'x' * 32}😀'") == ["f"]
 
 
 def test_a_short_maximum_is_no_prefix(tmp_path: Path) -> None:
-    assert kept(one_file(tmp_path, STRING, bounds(c=("a", "x" * 31))), f"c = '{'x' * 31}z'") == []
+    assert kept(one_file(tmp_path, t.STRING, bounds(c=("a", "x" * 31))), f"c = '{'x' * 31}z'") == []
 
 
 def test_strings_compare_as_utf8_not_as_utf16(tmp_path: Path) -> None:
-    table = one_file(tmp_path, STRING, bounds(c=("\uffff", "😀")))
+    table = one_file(tmp_path, t.STRING, bounds(c=("\uffff", "😀")))
     assert kept(table, "c = '\uffff'") == ["f"]
     assert kept(table, "c = '😀'") == ["f"]
     assert kept(table, "c < '\uff00'") == []
@@ -201,20 +186,20 @@ def test_strings_compare_as_utf8_not_as_utf16(tmp_path: Path) -> None:
 
 def test_not_equal_prunes_a_string_only_where_it_cannot_be_cut(tmp_path: Path) -> None:
     short, long = "abc", "x" * 32
-    assert kept(one_file(tmp_path / "1", STRING, bounds(c=(short, short))), f"c != '{short}'") == []
-    assert kept(one_file(tmp_path / "2", STRING, bounds(c=(long, long)), DELTA_RS), f"c != '{long}'") == ["f"]
+    assert kept(one_file(tmp_path / "1", t.STRING, bounds(c=(short, short))), f"c != '{short}'") == []
+    assert kept(one_file(tmp_path / "2", t.STRING, bounds(c=(long, long)), DELTA_RS), f"c != '{long}'") == ["f"]
 
 
 @pytest.mark.parametrize("where", ["c = 'ABC'", "c > 'z'", "c IN ('q')", "c LIKE 'z%'", "c != 'abc'"])
 def test_binary_statistics_never_serve_a_collated_comparison(tmp_path: Path, where: str) -> None:
-    field = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
-    TableBuilder(tmp_path / "t", StructType((field,))).commit(add("f", bounds(c=("abc", "abc"))))
+    field = t.StructField("c", t.STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
+    TableBuilder(tmp_path / "t", t.StructType((field,))).commit(add("f", bounds(c=("abc", "abc"))))
     assert kept(tmp_path / "t", where) == ["f"]
 
 
 def test_null_counts_serve_collated_columns(tmp_path: Path) -> None:
-    field = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
-    TableBuilder(tmp_path / "t", StructType((field,))).commit(
+    field = t.StructField("c", t.STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
+    TableBuilder(tmp_path / "t", t.StructType((field,))).commit(
         add("none", bounds(2, c=("abc", "abc", 0))), add("all", bounds(2, c=(None, None, 2)))
     )
     assert kept(tmp_path / "t", "c IS NULL") == ["all"]
@@ -222,7 +207,7 @@ def test_null_counts_serve_collated_columns(tmp_path: Path) -> None:
 
 
 def test_null_counts_of_wide_statistics_are_exact_only_at_the_ends(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"c": INTEGER})
+    builder = TableBuilder(tmp_path / "t", {"c": t.INTEGER})
     vector = {"storageType": "u", "pathOrInlineDv": "0" * 20, "sizeInBytes": 40, "cardinality": 1}
     wide = {**bounds(3, c=(1, 9, 1)), "tightBounds": False}
     builder.commit(add("some", wide, deletionVector=vector))
@@ -254,12 +239,12 @@ ODD_STATISTICS: list[Any] = [
 @looped("stats", ODD_STATISTICS)
 @looped("where", ["c = 50", "c IS NULL", "c IS NOT NULL", "c > 50", "c < -50", "c IN (50, 60)"])
 def test_a_statistic_that_is_missing_or_of_the_wrong_type_keeps(tmp_path: Path, stats: Any, where: str) -> None:
-    assert kept(one_file(tmp_path, INTEGER, stats), where) == ["f"]
+    assert kept(one_file(tmp_path, t.INTEGER, stats), where) == ["f"]
 
 
 def test_a_statistic_of_the_wrong_type_warns_once_a_scan(tmp_path: Path) -> None:
     table = one_file(
-        tmp_path, INTEGER, '{"numRecords":1,"minValues":{"c":"x"},"maxValues":{"c":2},"nullCount":{"c":0}}'
+        tmp_path, t.INTEGER, '{"numRecords":1,"minValues":{"c":"x"},"maxValues":{"c":2},"nullCount":{"c":0}}'
     )
     with pytest.warns(ds.StatisticsWarning, match="minValues.c") as caught:
         assert kept(table, "c < 0") == ["f"]
@@ -267,7 +252,7 @@ def test_a_statistic_of_the_wrong_type_warns_once_a_scan(tmp_path: Path) -> None
 
 
 def test_an_all_null_column_without_bounds_is_pruned_by_its_null_count(tmp_path: Path) -> None:
-    table = one_file(tmp_path, INTEGER, {"numRecords": 3, "minValues": {}, "maxValues": {}, "nullCount": {"c": 3}})
+    table = one_file(tmp_path, t.INTEGER, {"numRecords": 3, "minValues": {}, "maxValues": {}, "nullCount": {"c": 3}})
     assert kept(table, "c = 5") == []
     assert kept(table, "c IS NOT NULL") == []
     assert kept(table, "c IS NULL") == ["f"]
@@ -276,13 +261,13 @@ def test_an_all_null_column_without_bounds_is_pruned_by_its_null_count(tmp_path:
 
 def test_bounds_prune_where_the_null_count_is_missing_and_the_reverse(tmp_path: Path) -> None:
     only_bounds = {"numRecords": 3, "minValues": {"c": 1}, "maxValues": {"c": 5}}
-    assert kept(one_file(tmp_path / "1", INTEGER, only_bounds), "c = 9") == []
+    assert kept(one_file(tmp_path / "1", t.INTEGER, only_bounds), "c = 9") == []
     only_counts = {"numRecords": 3, "nullCount": {"c": 0}}
-    assert kept(one_file(tmp_path / "2", INTEGER, only_counts), "c IS NULL") == []
+    assert kept(one_file(tmp_path / "2", t.INTEGER, only_counts), "c IS NULL") == []
 
 
 def test_one_leg_without_statistics_leaves_the_others_to_prune(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"c": INTEGER, "d": INTEGER})
+    builder = TableBuilder(tmp_path / "t", {"c": t.INTEGER, "d": t.INTEGER})
     builder.commit(add("f", bounds(c=(1, 5))))
     assert kept(tmp_path / "t", "c = 9 AND d = 1") == []
     assert kept(tmp_path / "t", "c = 9 OR d = 1") == ["f"]
@@ -303,13 +288,13 @@ def test_a_struct_is_null_only_where_all_its_leaves_are(tmp_path: Path) -> None:
 
 def test_what_a_file_has_decides_not_the_tables_configuration(tmp_path: Path) -> None:
     properties = {"delta.dataSkippingNumIndexedCols": "0", "delta.dataSkippingStatsColumns": "other"}
-    TableBuilder(tmp_path / "t", {"c": INTEGER}, properties=properties).commit(add("f", bounds(c=(1, 5))))
+    TableBuilder(tmp_path / "t", {"c": t.INTEGER}, properties=properties).commit(add("f", bounds(c=(1, 5))))
     assert kept(tmp_path / "t", "c = 9") == []
 
 
 def checkpoint_with_statistics(path: Path, rows: list[dict[str, Any]], bound: pa.DataType, group: int) -> ds.DeltaTable:
     """Turns version 0 into a checkpoint whose adds are `rows`: path, and min, max, nulls or no statistics at all."""
-    builder = TableBuilder(path, {"c": LONG})
+    builder = TableBuilder(path, {"c": t.LONG})
     builder.commit(*[add(row["path"]) for row in rows])
     counts = pa.struct([("c", pa.int64())])
     values = pa.struct([("c", bound)])
@@ -378,14 +363,14 @@ def test_statistics_of_a_narrower_type_serve_a_widened_column(tmp_path: Path) ->
 
 def test_a_float_text_bounds_a_column_that_was_widened_to_double(tmp_path: Path) -> None:
     changes = {"delta.typeChanges": [{"fromType": "float", "toType": "double"}]}
-    TableBuilder(tmp_path / "t", StructType((StructField("c", DOUBLE, True, changes),))).commit(
+    TableBuilder(tmp_path / "t", t.StructType((t.StructField("c", t.DOUBLE, True, changes),))).commit(
         add("f", bounds(c=(1.1, 1.1)))
     )
     assert kept(tmp_path / "t", "c = 1.10000002384185791015625D") == ["f"]
 
 
 def test_a_floats_text_names_the_float(tmp_path: Path) -> None:
-    table = one_file(tmp_path, FLOAT, bounds(c=(1.1, 1.1)))
+    table = one_file(tmp_path, t.FLOAT, bounds(c=(1.1, 1.1)))
     assert kept(table, "c = 1.10000002384185791015625D") == ["f"]
     assert kept(table, "c = cast(1.1 AS float)") == ["f"]
     assert kept(table, "c = 1.1D") == []
@@ -393,14 +378,14 @@ def test_a_floats_text_names_the_float(tmp_path: Path) -> None:
 
 def test_date_statistics_serve_a_column_widened_to_timestamp_ntz(tmp_path: Path) -> None:
     changes = {"delta.typeChanges": [{"fromType": "date", "toType": "timestamp_ntz"}]}
-    schema = StructType((StructField("c", TIMESTAMP_NTZ, True, changes),))
+    schema = t.StructType((t.StructField("c", t.TIMESTAMP_NTZ, True, changes),))
     TableBuilder(tmp_path / "t", schema).commit(add("f", bounds(c=("2020-02-28", "2020-02-29"))))
     assert kept(tmp_path / "t", "c = TIMESTAMP_NTZ'2020-02-29 00:00:00'") == ["f"]
     assert kept(tmp_path / "t", "c > TIMESTAMP_NTZ'2020-03-01 00:00:00'") == []
 
 
 def test_names_resolve_in_any_case_and_statistics_by_exact_name(tmp_path: Path) -> None:
-    schema = StructType((StructField("Alpha", STRUCT), StructField("we.ird", INTEGER)))
+    schema = t.StructType((t.StructField("Alpha", STRUCT), t.StructField("we.ird", t.INTEGER)))
     stats = {
         "numRecords": 1,
         "minValues": {"Alpha": {"a": 1}, "alpha": {"a": 7}, "we.ird": 3},
@@ -415,12 +400,12 @@ def test_names_resolve_in_any_case_and_statistics_by_exact_name(tmp_path: Path) 
 
 
 def test_columns_whose_physical_names_differ_only_in_case_keep_their_own_statistics(tmp_path: Path) -> None:
-    def field(name: str, physical: str, identity: int) -> StructField:
-        return StructField(
-            name, INTEGER, True, {"delta.columnMapping.id": identity, "delta.columnMapping.physicalName": physical}
+    def field(name: str, physical: str, identity: int) -> t.StructField:
+        return t.StructField(
+            name, t.INTEGER, True, {"delta.columnMapping.id": identity, "delta.columnMapping.physicalName": physical}
         )
 
-    schema = StructType((field("x", "COL", 1), field("y", "col", 2)))
+    schema = t.StructType((field("x", "COL", 1), field("y", "col", 2)))
     builder = TableBuilder(tmp_path / "t", schema, properties={"delta.columnMapping.mode": "name"})
     builder.commit(add("f", bounds(COL=(1, 2), col=(8, 9))))
     assert kept(tmp_path / "t", "x = 8") == []
@@ -433,12 +418,12 @@ def test_columns_whose_physical_names_differ_only_in_case_keep_their_own_statist
 )
 @pytest.mark.filterwarnings("ignore:my_udf")
 def test_what_is_not_deterministic_or_not_known_never_prunes(tmp_path: Path, where: str) -> None:
-    assert kept(one_file(tmp_path, INTEGER, bounds(c=(1, 5))), where) == ["f"]
+    assert kept(one_file(tmp_path, t.INTEGER, bounds(c=(1, 5))), where) == ["f"]
 
 
 @pytest.mark.parametrize("value", [-(1 << 63), (1 << 63) - 1])
 def test_bounds_at_the_ends_of_64_bits_are_inclusive(tmp_path: Path, value: int) -> None:
-    table = one_file(tmp_path, LONG, bounds(c=(value, value)))
+    table = one_file(tmp_path, t.LONG, bounds(c=(value, value)))
     assert kept(table, ds.col("c") == value) == ["f"]
     assert kept(table, ds.col("c") >= value) == ["f"]
     assert kept(table, ds.col("c") <= value) == ["f"]
@@ -446,19 +431,19 @@ def test_bounds_at_the_ends_of_64_bits_are_inclusive(tmp_path: Path, value: int)
 
 
 def test_a_comparison_beyond_the_columns_range_is_never_true(tmp_path: Path) -> None:
-    table = one_file(tmp_path, INTEGER, None)
+    table = one_file(tmp_path, t.INTEGER, None)
     assert kept(table, "c = 5000000000") == []
     assert kept(table, "c < 5000000000") == ["f"]
 
 
 def test_a_long_beside_a_double_is_compared_as_spark_rounds_it(tmp_path: Path) -> None:
-    table = one_file(tmp_path, LONG, bounds(c=(9007199254740993, 9007199254740993)))
+    table = one_file(tmp_path, t.LONG, bounds(c=(9007199254740993, 9007199254740993)))
     assert kept(table, "c = 9007199254740992D") == ["f"]
     assert kept(table, "c > 9007199254740992D") == []
 
 
 def test_booleans_and_arrays_have_null_counts_only(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"flag": BOOLEAN, "list": ArrayType(INTEGER, True)})
+    builder = TableBuilder(tmp_path / "t", {"flag": t.BOOLEAN, "list": t.ArrayType(t.INTEGER, True)})
     builder.commit(add("f", {"numRecords": 2, "nullCount": {"flag": 2, "list": 0}}))
     assert kept(tmp_path / "t", "flag") == []
     assert kept(tmp_path / "t", "NOT flag") == []
@@ -467,7 +452,7 @@ def test_booleans_and_arrays_have_null_counts_only(tmp_path: Path) -> None:
 
 
 def test_in_lists_probe_each_value(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"i": INTEGER, "s": STRING})
+    builder = TableBuilder(tmp_path / "t", {"i": t.INTEGER, "s": t.STRING})
     builder.commit(*[add(f"f{n}", bounds(i=(n * 10, n * 10 + 9), s=(f"k{n}0", f"k{n}9"))) for n in range(5)])
     assert kept(tmp_path / "t", "i IN (5, 45)") == ["f0", "f4"]
     assert kept(tmp_path / "t", "i IN (5, NULL)") == ["f0"]
@@ -479,7 +464,7 @@ def test_in_lists_probe_each_value(tmp_path: Path) -> None:
 
 
 def test_not_in_prunes_constant_files_only(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"i": INTEGER})
+    builder = TableBuilder(tmp_path / "t", {"i": t.INTEGER})
     builder.commit(add("constant", bounds(i=(5, 5))), add("range", bounds(i=(5, 6))))
     assert kept(tmp_path / "t", "i NOT IN (5, 7)") == ["range"]
     assert kept(tmp_path / "t", f"i NOT IN ({', '.join(map(str, range(5, 65, 2)))})") == ["range"]
@@ -487,7 +472,7 @@ def test_not_in_prunes_constant_files_only(tmp_path: Path) -> None:
 
 
 def test_like_prunes_by_its_prefix(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"s": STRING})
+    builder = TableBuilder(tmp_path / "t", {"s": t.STRING})
     builder.commit(*[add(f"f{n}", bounds(s=(f"k{n}0", f"k{n}9"))) for n in range(5)])
     assert kept(tmp_path / "t", "s LIKE 'k3%'") == ["f3"]
     assert kept(tmp_path / "t", "s LIKE 'k3%x'") == ["f3"]
@@ -499,7 +484,7 @@ def test_like_prunes_by_its_prefix(tmp_path: Path) -> None:
 
 
 def test_a_regular_expression_prunes_by_what_follows_its_anchor(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"s": STRING})
+    builder = TableBuilder(tmp_path / "t", {"s": t.STRING})
     builder.commit(*[add(f"f{n}", bounds(s=(f"k{n}0", f"k{n}9"))) for n in range(5)])
     everywhere = ["f0", "f1", "f2", "f3", "f4"]
     for pattern in ("^k3", r"\\Ak3.*x", "^(k)(3[0-9])$", "(?s)^k3+", r"^\\Qk3\\E", r"^k\\x33"):
@@ -523,7 +508,7 @@ def test_a_regular_expression_prunes_by_what_follows_its_anchor(tmp_path: Path) 
 
 def test_a_char_column_is_compared_padded_so_its_bounds_prove_nothing(tmp_path: Path) -> None:
     padded = {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}
-    schema = StructType((StructField("c", STRING, True, padded), StructField("p", STRING, True, padded)))
+    schema = t.StructType((t.StructField("c", t.STRING, True, padded), t.StructField("p", t.STRING, True, padded)))
     builder = TableBuilder(tmp_path / "t", schema, ["p"])
     builder.commit(add("f", bounds(c=("ab   ", "ab   ")), partitionValues={"p": "x    "}))
     assert kept(tmp_path / "t", "c = 'ab'") == ["f"]
@@ -532,21 +517,21 @@ def test_a_char_column_is_compared_padded_so_its_bounds_prove_nothing(tmp_path: 
 
 
 def test_paths_escape_what_spark_takes_for_a_pattern(tmp_path: Path) -> None:
-    TableBuilder(tmp_path / "t", {"c": INTEGER}).commit(add("p=%5Ba%5D%7Bb%7D*/x%20y.parquet"), add("z.parquet"))
+    TableBuilder(tmp_path / "t", {"c": t.INTEGER}).commit(add("p=%5Ba%5D%7Bb%7D*/x%20y.parquet"), add("z.parquet"))
     first, second = ds.DeltaTable(tmp_path / "t").scan().paths()
     assert first == f"{tmp_path}/t/p=\\[a\\]\\{{b\\}}\\*/x y.parquet"
     assert second == f"{tmp_path}/t/z.parquet"
 
 
-@pytest.mark.parametrize(("type_", "target"), [(DOUBLE, "decimal(10,2)"), (STRING, "int")])
-def test_a_cast_can_be_null_where_its_column_is_not(tmp_path: Path, type_: DataType, target: str) -> None:
+@pytest.mark.parametrize(("type_", "target"), [(t.DOUBLE, "decimal(10,2)"), (t.STRING, "int")])
+def test_a_cast_can_be_null_where_its_column_is_not(tmp_path: Path, type_: t.DataType, target: str) -> None:
     table = one_file(tmp_path, type_, {"numRecords": 1, "nullCount": {"c": 0}})
     assert kept(table, f"cast(c AS {target}) IS NULL") == ["f"]
     assert kept(table, f"try_cast(c AS {target}) IS NULL") == ["f"]
 
 
 def test_long_lists_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"c": INTEGER})
+    builder = TableBuilder(tmp_path / "t", {"c": t.INTEGER})
     builder.commit(add("low", bounds(c=(0, 20))), add("mid", bounds(c=(500, 501))), add("high", bounds(c=(900, 901))))
     first = [*range(12), 500]
     second = [*range(12), 900]
@@ -555,13 +540,13 @@ def test_long_lists_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path
 
 
 def test_an_explicit_collation_of_the_literal_is_no_binary_comparison(tmp_path: Path) -> None:
-    table = one_file(tmp_path, STRING, bounds(c=("abc", "abc")))
+    table = one_file(tmp_path, t.STRING, bounds(c=("abc", "abc")))
     assert kept(table, "c = 'ABC' COLLATE UNICODE_CI") == ["f"]
     assert kept(table, "c > 'b' COLLATE UNICODE_CI") == ["f"]
 
 
 def test_a_struct_decimal_that_a_double_may_have_rounded_is_widened(tmp_path: Path) -> None:
-    field = StatField(("c",), DecimalType(20, 0), "c")
+    field = StatField(("c",), t.DecimalType(20, 0), "c")
     values = pa.array([Decimal("12345678901234570000"), Decimal("12345678901234567899"), Decimal(123), None])
     low = from_struct(values.cast(pa.decimal128(20, 0)), field, "min").to_pylist()
     high = from_struct(values.cast(pa.decimal128(20, 0)), field, "max").to_pylist()

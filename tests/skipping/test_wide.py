@@ -1,7 +1,5 @@
 """Tables of many columns: the work grows with the bytes of their statistics, which calls in three sizes show."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sys
@@ -11,29 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
-from deltaskip.sparkexpr.types.data_types import (
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import some
 from tests.looped import looped
 
 SIZES = (50, 100, 150)
-VALUES: dict[DataType, Any] = {
-    LONG: 1,
-    DOUBLE: 1.5,
-    STRING: "a",
-    TIMESTAMP: "2024-01-01T00:00:00.000Z",
-    DecimalType(9, 2): 1.25,
+VALUES: dict[t.DataType, Any] = {
+    t.LONG: 1,
+    t.DOUBLE: 1.5,
+    t.STRING: "a",
+    t.TIMESTAMP: "2024-01-01T00:00:00.000Z",
+    t.DecimalType(9, 2): 1.25,
 }
-LITERALS = {LONG: "5", DOUBLE: "5.0", STRING: "'b'", TIMESTAMP: "TIMESTAMP '2025-01-01'", DecimalType(9, 2): "5"}
+LITERALS = {
+    t.LONG: "5",
+    t.DOUBLE: "5.0",
+    t.STRING: "'b'",
+    t.TIMESTAMP: "TIMESTAMP '2025-01-01'",
+    t.DecimalType(9, 2): "5",
+}
 PLACES = ["commit", "json", "struct"]
 STATS_AS = {"delta.checkpoint.writeStatsAsJson": "json", "delta.checkpoint.writeStatsAsStruct": "struct"}
 OPERATIONS: dict[str, Callable[[ds.DeltaTable, str], Any]] = {
@@ -46,10 +41,10 @@ OPERATIONS: dict[str, Callable[[ds.DeltaTable, str], Any]] = {
 def wide_table(path: Path, columns: int, kept_in: str, nested: bool) -> tuple[Path, str]:
     """A table of three files, and an AND over all of its columns. kept_in: "commit", or the checkpoint's "json"."""
     types = [list(VALUES)[k % len(VALUES)] for k in range(columns)]
-    fields = StructType(tuple(StructField(f"c{k}", type_) for k, type_ in enumerate(types)))
+    fields = t.StructType(tuple(t.StructField(f"c{k}", type_) for k, type_ in enumerate(types)))
     stats: dict[str, Any] = bounds(2, **{f"c{k}": (VALUES[type_], VALUES[type_], 0) for k, type_ in enumerate(types)})
     if nested:
-        fields = StructType((StructField("s", fields),))
+        fields = t.StructType((t.StructField("s", fields),))
         stats = {key: value if key == "numRecords" else {"s": value} for key, value in stats.items()}
     properties = {"delta.dataSkippingNumIndexedCols": "-1"}
     properties |= {name: str(kind == kept_in).lower() for name, kind in STATS_AS.items()}

@@ -1,7 +1,5 @@
 """A session of Spark that evaluates single expressions."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

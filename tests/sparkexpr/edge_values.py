@@ -1,27 +1,10 @@
 """Values at the edges of each type, at which the expressions of the grid are evaluated."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any
 
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 
 _INSTANTS = [
     0,
@@ -97,12 +80,12 @@ def decimals(precision: int, scale: int, *more: str) -> list[Any]:
     return [Decimal(f"{value:.{scale}f}") if value.as_tuple().exponent > -scale else value for value in found]
 
 
-EDGES: dict[DataType, list[Any]] = {
-    BOOLEAN: [False, True],
-    BYTE: _integers(8),
-    SHORT: _integers(16),
-    INTEGER: _integers(32, 2**24 + 1, 16_777_219),
-    LONG: _integers(
+EDGES: dict[t.DataType, list[Any]] = {
+    t.BOOLEAN: [False, True],
+    t.BYTE: _integers(8),
+    t.SHORT: _integers(16),
+    t.INTEGER: _integers(32, 2**24 + 1, 16_777_219),
+    t.LONG: _integers(
         64,
         2**53 - 1,
         2**53 + 1,
@@ -117,7 +100,7 @@ EDGES: dict[DataType, list[Any]] = {
         2**24 + 1,
         2**62 + 2**38 + 1,
     ),
-    FLOAT: [
+    t.FLOAT: [
         0.0,
         -0.0,
         1.5,
@@ -143,7 +126,7 @@ EDGES: dict[DataType, list[Any]] = {
         128.0,
         -128.5,
     ],
-    DOUBLE: [
+    t.DOUBLE: [
         0.0,
         -0.0,
         1.5,
@@ -189,11 +172,11 @@ EDGES: dict[DataType, list[Any]] = {
         3.4028235677973362e38,
         1e-45,
     ],
-    DecimalType(5, 2): decimals(5, 2, "127.99", "128", "-128.99", "-129", "0.5", "-0.5", "1.25"),
-    DecimalType(18, 0): decimals(18, 0, "2147483647", "2147483648", "-2147483649", "9007199254740993"),
-    DecimalType(20, 20): decimals(20, 20, "0.5", "0.00000000000000000005"),
-    DecimalType(21, 20): decimals(21, 20, "0.5", "0.99999999999999999999", "-0.99999999999999999999", "1.5"),
-    DecimalType(20, 2): decimals(
+    t.DecimalType(5, 2): decimals(5, 2, "127.99", "128", "-128.99", "-129", "0.5", "-0.5", "1.25"),
+    t.DecimalType(18, 0): decimals(18, 0, "2147483647", "2147483648", "-2147483649", "9007199254740993"),
+    t.DecimalType(20, 20): decimals(20, 20, "0.5", "0.00000000000000000005"),
+    t.DecimalType(21, 20): decimals(21, 20, "0.5", "0.99999999999999999999", "-0.99999999999999999999", "1.5"),
+    t.DecimalType(20, 2): decimals(
         20,
         2,
         "2147483647.99",
@@ -205,7 +188,7 @@ EDGES: dict[DataType, list[Any]] = {
         "32767.99",
         "0.5",
     ),
-    DecimalType(38, 0): decimals(
+    t.DecimalType(38, 0): decimals(
         38,
         0,
         "9223372036854775807",
@@ -221,7 +204,7 @@ EDGES: dict[DataType, list[Any]] = {
         "2147483648",
         "4294967297",
     ),
-    DecimalType(38, 10): decimals(
+    t.DecimalType(38, 10): decimals(
         38,
         10,
         "9223372036854775807.9999999999",
@@ -233,8 +216,8 @@ EDGES: dict[DataType, list[Any]] = {
         "2147483647.9999999999",
         "9007199254740993.0000000001",
     ),
-    DecimalType(38, 38): decimals(38, 38, "0.5", "0.12345678901234567890123456789012345675"),
-    STRING: [
+    t.DecimalType(38, 38): decimals(38, 38, "0.5", "0.12345678901234567890123456789012345675"),
+    t.STRING: [
         "",
         "a",
         "A",
@@ -305,8 +288,8 @@ EDGES: dict[DataType, list[Any]] = {
         "5881580-07-11",
         "5881580-07-12",
     ],
-    BINARY: [b"", b"\0", b"a", b"\xff", b"k3", "\u00e9".encode(), b"\xf0\x9f\x98", b"ab\xff"],
-    DATE: [
+    t.BINARY: [b"", b"\0", b"a", b"\xff", b"k3", "\u00e9".encode(), b"\xf0\x9f\x98", b"ab\xff"],
+    t.DATE: [
         0,
         1,
         -1,
@@ -338,6 +321,6 @@ EDGES: dict[DataType, list[Any]] = {
         -25_509,
         -676_022,
     ],
-    TIMESTAMP: _INSTANTS,
-    TIMESTAMP_NTZ: _INSTANTS,
+    t.TIMESTAMP: _INSTANTS,
+    t.TIMESTAMP_NTZ: _INSTANTS,
 }

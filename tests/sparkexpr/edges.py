@@ -5,10 +5,6 @@ without a row in `ARGUMENTS`, or a type without edges, fails a test. The answers
 spark_edges.json.gz, those of later versions, where they differ, beside it; tests.sparkexpr.spark_edges renews them.
 """
 
-from __future__ import annotations
-
-import gzip
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,35 +14,16 @@ from typing import Any
 
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import castable, type_of
 from deltaskip.sparkexpr.evaluation import left_to_spark
 from deltaskip.sparkexpr.functions import FUNCTIONS, REPLACED
 from deltaskip.sparkexpr.nodes import Call, Cast, Compare, Node
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DATETIMES,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.sparkexpr.arguments import nested, numbers, patterns, text, times
 from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.stored import read_stored
 
 VERSIONS = ("4.1", "4.3")
 """Versions of Spark with stored answers; the first has all, the others those that differ from it."""
@@ -73,19 +50,19 @@ _TEXTS = ("'a'", "''", "'%'", "'\U0001f600'", "'e'", "'\\uffff'")
 _NUMBERS = (*_WHOLE, *_LONGS, *_REALS, *_DECIMALS)
 _LEFT_OUT = frozenset(_NUMBERS) - {"0", "2", "-7", "2147483647", "-3L", "0.5D", "-2.5BD", f"{_NINES}BD"}
 _SHORTER = (
-    BYTE,
-    SHORT,
-    FLOAT,
-    DecimalType(18, 0),
-    DecimalType(20, 20),
-    DecimalType(21, 20),
-    DecimalType(20, 2),
-    DecimalType(38, 38),
-    STRING,
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    BOOLEAN,
+    t.BYTE,
+    t.SHORT,
+    t.FLOAT,
+    t.DecimalType(18, 0),
+    t.DecimalType(20, 20),
+    t.DecimalType(21, 20),
+    t.DecimalType(20, 2),
+    t.DecimalType(38, 38),
+    t.STRING,
+    t.DATE,
+    t.TIMESTAMP,
+    t.TIMESTAMP_NTZ,
+    t.BOOLEAN,
 )
 _UNITS = (
     "YEAR",
@@ -164,26 +141,26 @@ ARGUMENTS.update({name: (*ARGUMENTS.get(name, ()), *calls) for name, calls in ne
 """Calls of functions with more than one argument: {0} is the function, {c} the column. All others take the column."""
 
 CAST_TARGETS = (
-    BOOLEAN,
-    BYTE,
-    SHORT,
-    INTEGER,
-    LONG,
-    FLOAT,
-    DOUBLE,
-    STRING,
-    BINARY,
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DecimalType(5, 2),
-    DecimalType(10, 0),
-    DecimalType(18, 0),
-    DecimalType(20, 2),
-    DecimalType(38, 0),
-    DecimalType(38, 6),
-    DecimalType(38, 18),
-    DecimalType(38, 38),
+    t.BOOLEAN,
+    t.BYTE,
+    t.SHORT,
+    t.INTEGER,
+    t.LONG,
+    t.FLOAT,
+    t.DOUBLE,
+    t.STRING,
+    t.BINARY,
+    t.DATE,
+    t.TIMESTAMP,
+    t.TIMESTAMP_NTZ,
+    t.DecimalType(5, 2),
+    t.DecimalType(10, 0),
+    t.DecimalType(18, 0),
+    t.DecimalType(20, 2),
+    t.DecimalType(38, 0),
+    t.DecimalType(38, 6),
+    t.DecimalType(38, 18),
+    t.DecimalType(38, 38),
 )
 
 _NAMES = (*FUNCTIONS, *(name for name in ARGUMENTS if name in REPLACED))
@@ -217,16 +194,16 @@ _COMPOSED = (
     "datediff(date_add({c}, -2147483648), DATE'1970-01-01')",
     "year(date_add({c}, 2147483647))",
 )
-_COMPARED: dict[DataType, tuple[str, ...]] = {
-    DOUBLE: ("9007199254740993L", "0.1BD", "float('0.1')"),
-    FLOAT: ("16777217", "0.1D", "0.1BD"),
-    LONG: ("9007199254740992D", "9223372036854775807BD", "9223372036854775808BD", "0.5D"),
-    INTEGER: ("2147483648L", "16777216D", "float('16777216')", "2147483647.5BD"),
-    DATE: ("TIMESTAMP'1970-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-12-31 00:00:00'"),
-    TIMESTAMP: ("DATE'1970-01-01'", "TIMESTAMP_NTZ'2024-10-27 02:30:00'"),
-    TIMESTAMP_NTZ: ("DATE'1970-01-01'", "TIMESTAMP'2024-03-31 02:30:00'"),
-    DecimalType(38, 0): ("9223372036854775807L", "0.5BD", "1e20D"),
-    STRING: ("5", "1.5D", "DATE'2024-02-29'", "true"),
+_COMPARED: dict[t.DataType, tuple[str, ...]] = {
+    t.DOUBLE: ("9007199254740993L", "0.1BD", "float('0.1')"),
+    t.FLOAT: ("16777217", "0.1D", "0.1BD"),
+    t.LONG: ("9007199254740992D", "9223372036854775807BD", "9223372036854775808BD", "0.5D"),
+    t.INTEGER: ("2147483648L", "16777216D", "float('16777216')", "2147483647.5BD"),
+    t.DATE: ("TIMESTAMP'1970-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-12-31 00:00:00'"),
+    t.TIMESTAMP: ("DATE'1970-01-01'", "TIMESTAMP_NTZ'2024-10-27 02:30:00'"),
+    t.TIMESTAMP_NTZ: ("DATE'1970-01-01'", "TIMESTAMP'2024-03-31 02:30:00'"),
+    t.DecimalType(38, 0): ("9223372036854775807L", "0.5BD", "1e20D"),
+    t.STRING: ("5", "1.5D", "DATE'2024-02-29'", "true"),
 }
 
 
@@ -234,7 +211,7 @@ _COMPARED: dict[DataType, tuple[str, ...]] = {
 class Case:
     """An expression over the column `c` of a type, in a session's time zone."""
 
-    type: DataType
+    type: t.DataType
     sql: str
     zone: str = "UTC"
 
@@ -252,13 +229,13 @@ def cases() -> tuple[Case, ...]:
         names = [name for name in _NAMES if type_ in nested.TYPES or name not in nested.NAMES]
         texts = [call for name in names if type_ in text.ONLY.get(name, EDGES) for call in calls(name)]
         texts += [f"CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS if castable(type_, target)]
-        if type_ in INTEGRAL_BITS:
+        if type_ in t.INTEGRAL_BITS:
             texts.append("CAST(CAST({c} AS FLOAT) AS DOUBLE)")
-        texts += [text for text in _OTHER if type_ == STRING or "=" in text or "<" in text]
-        texts += _COMPOSED if type_ not in (STRING, FLOAT, DOUBLE) else ()
+        texts += [text for text in _OTHER if type_ == t.STRING or "=" in text or "<" in text]
+        texts += _COMPOSED if type_ not in (t.STRING, t.FLOAT, t.DOUBLE) else ()
         texts += [f"{{c}} {op} {k}" for k in _COMPARED.get(type_, ()) for op in ("=", "<", ">=")]
         for call in texts:
-            if type_ in DATETIMES and call in patterns.NOT_OF_TIMES:
+            if type_ in t.DATETIMES and call in patterns.NOT_OF_TIMES:
                 continue
             if type_ in _SHORTER and any(k in call.split() for k in _LEFT_OUT):
                 continue
@@ -281,7 +258,7 @@ def calls(name: str) -> Iterator[str]:
 @cache
 def bound(case: Case, ansi: bool = True) -> Node | None:
     """The expression as bound; None where Spark refuses it, or deltaskip has no value for it, or for a part of it."""
-    schema = StructType((StructField("c", case.type),))
+    schema = t.StructType((t.StructField("c", case.type),))
     try:
         node = bind_expression(parse_sql(case.sql), schema, time_zone=case.zone, ansi=ansi)
     except PredicateError:
@@ -289,7 +266,7 @@ def bound(case: Case, ansi: bool = True) -> Node | None:
     return None if type_of(node) is None or left_to_spark(node) is not None else node
 
 
-def encoded(value: Any, type_: DataType) -> str | None:
+def encoded(value: Any, type_: t.DataType) -> str | None:
     """A value of the value domain as text: one text for values that Spark does not tell apart."""
     match value:
         case None:
@@ -300,24 +277,24 @@ def encoded(value: Any, type_: DataType) -> str | None:
             return value.hex()
         case Decimal():
             return f"{value:f}"
-        case tuple() | list() if isinstance(type_, ArrayType):
+        case tuple() | list() if isinstance(type_, t.ArrayType):
             return f"[{', '.join(str(encoded(each, type_.element)) for each in value)}]"
-    return repr(value) if type_ in (FLOAT, DOUBLE) else str(value)
+    return repr(value) if type_ in (t.FLOAT, t.DOUBLE) else str(value)
 
 
-def decoded(text: str | None, type_: DataType) -> Any:
+def decoded(text: str | None, type_: t.DataType) -> Any:
     """The value of a text that `encoded` returned."""
     if text is None:
         return None
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         return text == "true"
-    if type_ == BINARY:
+    if type_ == t.BINARY:
         return bytes.fromhex(text)
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         return Decimal(text)
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in (t.FLOAT, t.DOUBLE):
         return float(text)
-    return text if type_ == STRING else int(text)
+    return text if type_ == t.STRING else int(text)
 
 
 def file_of(version: str) -> Path:
@@ -329,7 +306,7 @@ def file_of(version: str) -> Path:
 @cache
 def stored(version: str) -> dict[str, dict[str, Any] | None]:
     """What the file of a version contains: None for a case that only this version refuses."""
-    found: dict[str, dict[str, Any] | None] = json.loads(gzip.decompress(file_of(version).read_bytes()))
+    found: dict[str, dict[str, Any] | None] = read_stored(file_of(version))
     return found
 
 
@@ -340,14 +317,14 @@ def answers(version: str = VERSIONS[0]) -> dict[str, dict[str, Any]]:
     return {key: known for key, known in found.items() if known is not None}
 
 
-def _reads_zone(type_: DataType, node: Node) -> bool:
+def _reads_zone(type_: t.DataType, node: Node) -> bool:
     result = type_of(node)
-    if type_ == TIMESTAMP:
-        timeless = isinstance(node, Cast) and result not in (DATE, TIMESTAMP_NTZ, STRING)
+    if type_ == t.TIMESTAMP:
+        timeless = isinstance(node, Cast) and result not in (t.DATE, t.TIMESTAMP_NTZ, t.STRING)
         return (not timeless and not isinstance(node, Compare | Call)) or _is_local(node)
     if isinstance(node, Call) and node.name in times.ZONED:
         return True
-    return type_ in (DATE, TIMESTAMP_NTZ, STRING) and (result == TIMESTAMP or _is_local(node))
+    return type_ in (t.DATE, t.TIMESTAMP_NTZ, t.STRING) and (result == t.TIMESTAMP or _is_local(node))
 
 
 def _is_local(node: Node) -> bool:

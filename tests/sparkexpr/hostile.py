@@ -4,8 +4,6 @@ Each step is printed before it runs. A step that takes too long or too much memo
 test_bounded), and any error that is not below DeltaSkipError ends it, too.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -21,6 +19,7 @@ from deltaskip.actions import PartitionValueError, parse_partition_value
 from deltaskip.errors import DeltaSkipError
 from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.sparkexpr import col, lit, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.coerce import castable, type_of
 from deltaskip.sparkexpr.column import ColumnExpr
@@ -28,24 +27,6 @@ from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.normalize import normalize
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.extent import extent
 from tests.sparkexpr.edges import CAST_TARGETS, calls
@@ -58,17 +39,17 @@ MOST_CHARACTERS = 1 << 25
 LARGE = extent(50_000, 250_000)
 _INSTANTS = [-(2**63), 2**63 - 1, 0]
 
-VALUES: dict[DataType, list[Any]] = {
-    BOOLEAN: [True],
-    BYTE: [-128, 127],
-    SHORT: [-(2**15), 2**15 - 1],
-    INTEGER: [-(2**31), 2**31 - 1],
-    LONG: _INSTANTS,
-    FLOAT: [math.nan, math.inf, 1.401298464324817e-45, 3.4028234663852886e38],
-    DOUBLE: [math.nan, -math.inf, 5e-324, 1.7976931348623157e308],
-    DecimalType(38, 0): [Decimal(10**38 - 1), Decimal(1 - 10**38)],
-    DecimalType(38, 38): [Decimal((0, (1,), -38)), Decimal((1, (9,) * 38, -38))],
-    STRING: [
+VALUES: dict[t.DataType, list[Any]] = {
+    t.BOOLEAN: [True],
+    t.BYTE: [-128, 127],
+    t.SHORT: [-(2**15), 2**15 - 1],
+    t.INTEGER: [-(2**31), 2**31 - 1],
+    t.LONG: _INSTANTS,
+    t.FLOAT: [math.nan, math.inf, 1.401298464324817e-45, 3.4028234663852886e38],
+    t.DOUBLE: [math.nan, -math.inf, 5e-324, 1.7976931348623157e308],
+    t.DecimalType(38, 0): [Decimal(10**38 - 1), Decimal(1 - 10**38)],
+    t.DecimalType(38, 38): [Decimal((0, (1,), -38)), Decimal((1, (9,) * 38, -38))],
+    t.STRING: [
         "",
         "a" * LARGE,
         "\u00df" * LARGE,
@@ -89,10 +70,10 @@ VALUES: dict[DataType, list[Any]] = {
         "2024-01-01 00:00:00+" + "0" * LARGE,
         "2024-01-01 00:00:00 " + "A" * LARGE,
     ],
-    BINARY: [b"\xff" * LARGE],
-    DATE: [-(2**31), 2**31 - 1],
-    TIMESTAMP: _INSTANTS,
-    TIMESTAMP_NTZ: _INSTANTS,
+    t.BINARY: [b"\xff" * LARGE],
+    t.DATE: [-(2**31), 2**31 - 1],
+    t.TIMESTAMP: _INSTANTS,
+    t.TIMESTAMP_NTZ: _INSTANTS,
 }
 
 CALLS: dict[str, tuple[str, ...]] = {
@@ -165,8 +146,8 @@ LITERALS = [
     f"format_string('%.{'0' * 5000}1f', 1D)",
     f"format_string('%{'9' * 5000}$d', 1)",
     "shiftleft(1L, 2147483647)",
-    *(f"CAST('{text}' AS {type_})" for text in VALUES[STRING][4:12] for type_ in ("INT", "DOUBLE", "DECIMAL(38,10)")),
-    *(f"TRY_CAST('{text}' AS {type_})" for text in VALUES[STRING][4:12] for type_ in ("TINYINT", "DECIMAL(38,38)")),
+    *(f"CAST('{text}' AS {type_})" for text in VALUES[t.STRING][4:12] for type_ in ("INT", "DOUBLE", "DECIMAL(38,10)")),
+    *(f"TRY_CAST('{text}' AS {type_})" for text in VALUES[t.STRING][4:12] for type_ in ("TINYINT", "DECIMAL(38,38)")),
 ]
 
 DEPTHS = extent((90, 3000), (90, 1000, 10_000))
@@ -185,18 +166,18 @@ NESTED = {
     "case conditions": ("CASE WHEN ", "i = 1", " THEN true ELSE false END"),
 }
 
-_TABLE = StructType(
+_TABLE = t.StructType(
     tuple(
-        StructField(name, type_)
+        t.StructField(name, type_)
         for name, type_ in {
-            "i": INTEGER,
-            "l": LONG,
-            "d": DOUBLE,
-            "f": FLOAT,
-            "n": DecimalType(38, 10),
-            "s": STRING,
-            "dt": DATE,
-            "p": STRING,
+            "i": t.INTEGER,
+            "l": t.LONG,
+            "d": t.DOUBLE,
+            "f": t.FLOAT,
+            "n": t.DecimalType(38, 10),
+            "s": t.STRING,
+            "dt": t.DATE,
+            "p": t.STRING,
         }.items()
     )
 )
@@ -217,8 +198,8 @@ def steps(kind: str) -> Iterator[tuple[str, Callable[[], object]]]:
         case "patterns":
             for pattern in PATTERNS:
                 for sql in (f"{{c}} LIKE '{pattern}'", f"{{c}} ILIKE '{pattern}'", f"{{c}} RLIKE '{pattern}'"):
-                    yield f"{sql[:60]} {len(sql)}", functools.partial(_evaluated, sql, STRING)
-            yield "catastrophic", functools.partial(_evaluated, "{c} RLIKE '(a+)+$b'", STRING)
+                    yield f"{sql[:60]} {len(sql)}", functools.partial(_evaluated, sql, t.STRING)
+            yield "catastrophic", functools.partial(_evaluated, "{c} RLIKE '(a+)+$b'", t.STRING)
         case "literals":
             columns = ("i", "l", "d", "f", "n", "s", "dt", "p")
             for number, text in enumerate(LITERALS):
@@ -234,7 +215,7 @@ def steps(kind: str) -> Iterator[tuple[str, Callable[[], object]]]:
                     yield f"{name} {depth}", functools.partial(_planned, sql)
             yield from _chains()
         case "partition values":
-            for text in VALUES[STRING]:
+            for text in VALUES[t.STRING]:
                 for type_ in VALUES:
                     yield f"{text[:40]} {simple_string(type_)}", functools.partial(_partition_value, text, type_)
 
@@ -243,7 +224,7 @@ def _calls() -> Iterator[tuple[str, Callable[[], object]]]:
     others = itertools.cycle(VALUES)
     for name in FUNCTIONS:
         for number, sql in enumerate((*CALLS.get(name, ()), *calls(name))):
-            for type_ in extent({next(others), *([STRING] if number < 4 else [])}, VALUES):
+            for type_ in extent({next(others), *([t.STRING] if number < 4 else [])}, VALUES):
                 yield f"{sql[:60]} {simple_string(type_)}", functools.partial(_evaluated, sql, type_)
 
 
@@ -287,7 +268,7 @@ def _planned(where: str | ColumnExpr) -> None:
     rewrite(normalize(bind(node, _TABLE, ["p"])), _TABLE, "none", "UTC", ["p"])
 
 
-def _evaluated(sql: str, type_: DataType) -> None:
+def _evaluated(sql: str, type_: t.DataType) -> None:
     node = _bound(sql, type_)
     if node is None or type_of(node) is None:
         return
@@ -301,8 +282,8 @@ def _evaluated(sql: str, type_: DataType) -> None:
         assert size < MOST_CHARACTERS, size
 
 
-def _bound(sql: str, type_: DataType) -> Node | None:
-    schema = StructType((StructField("c", type_),))
+def _bound(sql: str, type_: t.DataType) -> Node | None:
+    schema = t.StructType((t.StructField("c", type_),))
     try:
         return bind_expression(parse_sql(sql.replace("{c}", "c")), schema)
     except DeltaSkipError as error:
@@ -310,7 +291,7 @@ def _bound(sql: str, type_: DataType) -> Node | None:
         return None
 
 
-def _partition_value(text: str, type_: DataType) -> None:
+def _partition_value(text: str, type_: t.DataType) -> None:
     try:
         parse_partition_value(text, type_, "UTC")
     except PartitionValueError as error:

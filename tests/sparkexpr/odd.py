@@ -4,53 +4,34 @@ An answer is "parse" or "analysis" for a predicate that Spark refuses, "run" for
 the numbers of the rows that match. `python -m tests.sparkexpr.spark_odd` renews the answers.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 
 ANSWERS = Path(__file__).with_name("spark_odd.json")
 
-SCHEMA = StructType(
+SCHEMA = t.StructType(
     (
-        StructField("id", LONG),
-        StructField("i", INTEGER),
-        StructField("y", BYTE),
-        StructField("d", DOUBLE),
-        StructField("f", FLOAT),
-        StructField("amount", DecimalType(10, 2)),
-        StructField("name", STRING),
-        StructField("flag", BOOLEAN),
-        StructField("day", DATE),
-        StructField("ts", TIMESTAMP),
-        StructField("local", TIMESTAMP_NTZ),
-        StructField("bin", BINARY),
-        StructField("arr", ArrayType(INTEGER, True)),
-        StructField("m", MapType(STRING, INTEGER, True)),
-        StructField("st", StructType((StructField("a", INTEGER), StructField("s", STRING)))),
-        StructField("my col", INTEGER),
+        t.StructField("id", t.LONG),
+        t.StructField("i", t.INTEGER),
+        t.StructField("y", t.BYTE),
+        t.StructField("d", t.DOUBLE),
+        t.StructField("f", t.FLOAT),
+        t.StructField("amount", t.DecimalType(10, 2)),
+        t.StructField("name", t.STRING),
+        t.StructField("flag", t.BOOLEAN),
+        t.StructField("day", t.DATE),
+        t.StructField("ts", t.TIMESTAMP),
+        t.StructField("local", t.TIMESTAMP_NTZ),
+        t.StructField("bin", t.BINARY),
+        t.StructField("arr", t.ArrayType(t.INTEGER, True)),
+        t.StructField("m", t.MapType(t.STRING, t.INTEGER, True)),
+        t.StructField("st", t.StructType((t.StructField("a", t.INTEGER), t.StructField("s", t.STRING)))),
+        t.StructField("my col", t.INTEGER),
     )
 )
 

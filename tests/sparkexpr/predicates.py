@@ -1,7 +1,5 @@
 """A small table of every primitive type with awkward values, and random predicates over it in Spark SQL."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -10,41 +8,30 @@ from decimal import Context, Decimal
 
 import pyarrow as pa
 
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as spark_types
 
-SCHEMA = StructType(
+SCHEMA = spark_types.StructType(
     (
-        StructField("b", BOOLEAN),
-        StructField("y", BYTE),
-        StructField("h", SHORT),
-        StructField("i", INTEGER),
-        StructField("l", LONG),
-        StructField("f", FLOAT),
-        StructField("d", DOUBLE),
-        StructField("dec", DecimalType(10, 2)),
-        StructField("big", DecimalType(38, 10)),
-        StructField("s", STRING),
-        StructField("bin", BINARY),
-        StructField("dt", DATE),
-        StructField("ts", TIMESTAMP),
-        StructField("n", TIMESTAMP_NTZ),
-        StructField("st", StructType((StructField("a", INTEGER), StructField("s", STRING)))),
+        spark_types.StructField("b", spark_types.BOOLEAN),
+        spark_types.StructField("y", spark_types.BYTE),
+        spark_types.StructField("h", spark_types.SHORT),
+        spark_types.StructField("i", spark_types.INTEGER),
+        spark_types.StructField("l", spark_types.LONG),
+        spark_types.StructField("f", spark_types.FLOAT),
+        spark_types.StructField("d", spark_types.DOUBLE),
+        spark_types.StructField("dec", spark_types.DecimalType(10, 2)),
+        spark_types.StructField("big", spark_types.DecimalType(38, 10)),
+        spark_types.StructField("s", spark_types.STRING),
+        spark_types.StructField("bin", spark_types.BINARY),
+        spark_types.StructField("dt", spark_types.DATE),
+        spark_types.StructField("ts", spark_types.TIMESTAMP),
+        spark_types.StructField("n", spark_types.TIMESTAMP_NTZ),
+        spark_types.StructField(
+            "st",
+            spark_types.StructType(
+                (spark_types.StructField("a", spark_types.INTEGER), spark_types.StructField("s", spark_types.STRING))
+            ),
+        ),
     )
 )
 

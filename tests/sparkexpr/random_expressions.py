@@ -18,32 +18,13 @@ import deltaskip as ds
 from deltaskip.errors import PredicateError
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.sparkexpr import EvaluationError, Undecided, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate, left_to_spark
 from deltaskip.sparkexpr.evaluation.columns import Evaluator
 from deltaskip.sparkexpr.nodes import Node, columns_of
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-    UnknownType,
-)
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.arrow_values import domain_values, one_chunk, typed_array
@@ -69,16 +50,16 @@ _OPERATORS = (
     *(f"TRY_CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS[::3]),
 )
 
-_MILD: dict[DataType, list[Any]] = {
-    BYTE: [0, 1, 2, 3, 7, -1],
-    SHORT: [0, 1, 2, 12, 100, -5],
-    INTEGER: [0, 1, 2, 3, 5, 10, 31, -1, -3, 2024],
-    LONG: [0, 1, 2, 4, 11, 60, -2, 1_700_000_000],
-    FLOAT: [0.0, 1.0, 2.5, -0.5, 3.0],
-    DOUBLE: [0.0, 1.0, 2.5, -0.75, 10.0, 0.1, 1e6],
-    DecimalType(5, 2): [Decimal("0.00"), Decimal("1.00"), Decimal("2.50"), Decimal("-1.25"), Decimal("9.99")],
-    DecimalType(20, 2): [Decimal("0.00"), Decimal("3.00"), Decimal("10.05"), Decimal("-0.01")],
-    STRING: [
+_MILD: dict[t.DataType, list[Any]] = {
+    t.BYTE: [0, 1, 2, 3, 7, -1],
+    t.SHORT: [0, 1, 2, 12, 100, -5],
+    t.INTEGER: [0, 1, 2, 3, 5, 10, 31, -1, -3, 2024],
+    t.LONG: [0, 1, 2, 4, 11, 60, -2, 1_700_000_000],
+    t.FLOAT: [0.0, 1.0, 2.5, -0.5, 3.0],
+    t.DOUBLE: [0.0, 1.0, 2.5, -0.75, 10.0, 0.1, 1e6],
+    t.DecimalType(5, 2): [Decimal("0.00"), Decimal("1.00"), Decimal("2.50"), Decimal("-1.25"), Decimal("9.99")],
+    t.DecimalType(20, 2): [Decimal("0.00"), Decimal("3.00"), Decimal("10.05"), Decimal("-0.01")],
+    t.STRING: [
         "",
         "a",
         "abc",
@@ -94,13 +75,13 @@ _MILD: dict[DataType, list[Any]] = {
         "a b",
         "[1,2]",
     ],
-    BINARY: [b"", b"a", b"abc", b"\xff\x00"],
-    DATE: [0, 19_723, 19_782, 20_023, 19_813, -1],
-    TIMESTAMP: [1_711_846_799_999_999, 1_711_850_400_000_000, 1_729_990_800_000_000, 1_704_067_200_000_000, 1, -1],
-    TIMESTAMP_NTZ: [1_711_850_400_000_000, 1_729_990_800_000_000, 1_704_067_199_500_000, 86_399_999_999],
-    ArrayType(INTEGER, True): [(), (1,), (3, None, 2), (5, 5, -1)],
-    ArrayType(STRING, True): [(), ("a",), ("b", None, "a"), ("", "abc")],
-    ArrayType(DOUBLE, True): [(), (0.0, -0.0), (math.nan, 1.5), (None,)],
+    t.BINARY: [b"", b"a", b"abc", b"\xff\x00"],
+    t.DATE: [0, 19_723, 19_782, 20_023, 19_813, -1],
+    t.TIMESTAMP: [1_711_846_799_999_999, 1_711_850_400_000_000, 1_729_990_800_000_000, 1_704_067_200_000_000, 1, -1],
+    t.TIMESTAMP_NTZ: [1_711_850_400_000_000, 1_729_990_800_000_000, 1_704_067_199_500_000, 86_399_999_999],
+    t.ArrayType(t.INTEGER, True): [(), (1,), (3, None, 2), (5, 5, -1)],
+    t.ArrayType(t.STRING, True): [(), ("a",), ("b", None, "a"), ("", "abc")],
+    t.ArrayType(t.DOUBLE, True): [(), (0.0, -0.0), (math.nan, 1.5), (None,)],
 }
 _COLLATED = [
     "",
@@ -149,16 +130,16 @@ _AS_WRITTEN = frozenset(("format_number",))
 _ARGUMENT = re.compile(
     r"(?<![\w'{(.\[])(?:(?P<date>DATE'[^']*')|(?P<string>'[^'\\]{0,8}')|(?P<int>-?\d{1,10}))(?![\w'.\]])"
 )
-_WRITTEN = {"date": DATE, "string": STRING, "int": INTEGER}
+_WRITTEN = {"date": t.DATE, "string": t.STRING, "int": t.INTEGER}
 
 
-def with_a_column() -> Iterator[tuple[str, DataType, Any]]:
+def with_a_column() -> Iterator[tuple[str, t.DataType, Any]]:
     """The calls of the grid with `k` for one of the arguments, its type, and the value written there."""
     for name in _CALLED:
         for call in calls(name):
             for at in _ARGUMENT.finditer(call):
                 type_ = _WRITTEN[at.lastgroup or ""]
-                value = evaluate(bind_expression(parse_sql(at.group()), StructType(())), {})
+                value = evaluate(bind_expression(parse_sql(at.group()), t.StructType(())), {})
                 yield f"{call[: at.start()]}k{call[at.end() :]}", type_, value
 
 
@@ -166,7 +147,7 @@ class Made(NamedTuple):
     """An expression as Spark SQL, its type, how deep calls are nested in it, and the function called last."""
 
     sql: str
-    type: DataType
+    type: t.DataType
     depth: int
     name: str = ""
 
@@ -182,7 +163,7 @@ def _values(chance: random.Random, collated: bool) -> dict[str, tuple[str, list[
         scale = chance.randint(0, precision)
         found[f"d{n}"] = (f"DECIMAL({precision}, {scale})", decimals(precision, scale))
     if collated:
-        texts = [*EDGES[STRING], *_MILD[STRING], *_COLLATED]
+        texts = [*EDGES[t.STRING], *_MILD[t.STRING], *_COLLATED]
         found |= {f"s{n}": (f"STRING COLLATE {name}", texts) for n, name in enumerate(COLLATIONS)}
         found |= {f"t{n}": (f"STRING COLLATE {name}", _COLLATED) for n, name in enumerate(COLLATIONS)}
     return found
@@ -195,7 +176,7 @@ ERROR, UNDECIDED = "error", "undecided"
 class Rows:
     """Rows of the table, and the values that expressions have for them."""
 
-    def __init__(self, table: pa.Table, schema: StructType) -> None:
+    def __init__(self, table: pa.Table, schema: t.StructType) -> None:
         self.table, self.schema = table, schema
         self.columns = {name: one_chunk(table[name]) for name in table.column_names}
         cells = {(name,): domain_values(array) for name, array in self.columns.items()}
@@ -304,11 +285,11 @@ class Maker:
     refused: What was not made, because deltaskip refuses it: the name of the function, and Spark SQL.
     """
 
-    def __init__(self, chance: random.Random, zone: str, ansi: bool, schema: StructType) -> None:
+    def __init__(self, chance: random.Random, zone: str, ansi: bool, schema: t.StructType) -> None:
         self.chance, self.zone, self.ansi = chance, zone, ansi
         self.schema = schema
         self.refused: list[tuple[str, str]] = []
-        self.pool: dict[DataType, list[Made]] = {}
+        self.pool: dict[t.DataType, list[Made]] = {}
         for field in self.schema.fields:
             self.pool.setdefault(field.type, []).append(Made(field.name, field.type, 0))
 
@@ -322,7 +303,7 @@ class Maker:
     def predicates(self) -> Iterator[tuple[Made, Node]]:
         """Random predicates, without end."""
         for made, node in self.made():
-            if made.type == BOOLEAN and made.depth:
+            if made.type == t.BOOLEAN and made.depth:
                 yield made, node
 
     def _attempt(self) -> tuple[Made, Node] | None:
@@ -335,7 +316,7 @@ class Maker:
         type_ = chance.choice(list(self.pool))
         parts: list[Made] = []
 
-        def part(of: DataType) -> str:
+        def part(of: t.DataType) -> str:
             found = chance.choice(self.pool[of])
             parts.append(found)
             return found.sql if found.depth == 0 else f"({found.sql})"
@@ -345,7 +326,7 @@ class Maker:
             lambda at: part(_WRITTEN[at.lastgroup or ""]) if chance.random() < often else at.group(), call
         )
         sql = re.sub(r"\{c\}", lambda _: part(type_), call)
-        sql = re.sub(r"\{b\}", lambda _: part(BOOLEAN), sql)
+        sql = re.sub(r"\{b\}", lambda _: part(t.BOOLEAN), sql)
         depth = 1 + max((each.depth for each in parts), default=0)
         if depth > _DEPTH or len(sql) > _MOST_CHARACTERS:
             return None
@@ -362,7 +343,7 @@ class Maker:
         return found, node
 
 
-def bound(sql: str, columns: StructType, zone: str, ansi: bool) -> Node | None:
+def bound(sql: str, columns: t.StructType, zone: str, ansi: bool) -> Node | None:
     """The expression as bound; None where it is refused, or has a type that no data file holds."""
     try:
         node = bind_expression(parse_sql(sql), columns, time_zone=zone, ansi=ansi)
@@ -372,14 +353,14 @@ def bound(sql: str, columns: StructType, zone: str, ansi: bool) -> Node | None:
     return None if type_ is None or left_to_spark(node) is not None or not _is_stored(type_) else node
 
 
-def _is_stored(type_: DataType) -> bool:
+def _is_stored(type_: t.DataType) -> bool:
     match type_:
-        case ArrayType():
+        case t.ArrayType():
             return _is_stored(type_.element)
-        case MapType():
+        case t.MapType():
             return _is_stored(type_.key) and _is_stored(type_.value)
-        case StructType():
+        case t.StructType():
             return bool(type_.fields) and all(_is_stored(field.type) for field in type_.fields)
-        case UnknownType():
+        case t.UnknownType():
             return False
-    return isinstance(type_, DecimalType) or type_ in EDGES
+    return isinstance(type_, t.DecimalType) or type_ in EDGES

@@ -1,7 +1,5 @@
 """Random formats of numbers, numbers, and texts that may have them."""
 
-from __future__ import annotations
-
 import random
 
 _SHAPES = ["{s}{d}{w}{p}", "{s}{w}{p}", "{w}{p}{e}", "{d}{w}{p}{e}", "{w}", "{p}", "{w}{p}"]

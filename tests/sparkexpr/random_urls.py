@@ -1,7 +1,5 @@
 """Random templates of format_string, texts of mask and URLs, as calls in SQL."""
 
-from __future__ import annotations
-
 import random
 
 _VALUES = ["1", "-5", "0", "1234567", "-128Y", "300S", "9223372036854775807L", "true", "'ab'", "'é😀'", "''", "NULL"]

@@ -4,11 +4,7 @@ In a call of each function, each argument is replaced by one of each type. Spark
 call, or says the type of the result. The answers are in spark_arguments.json.gz.
 """
 
-from __future__ import annotations
-
-import gzip
 import itertools
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +21,7 @@ from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.sparkexpr.edges import _NAMES, calls
 from tests.sparkexpr.spark_operands import _MORE, _pieces
+from tests.sparkexpr.stored import read_stored, write_stored
 
 FILE = Path(__file__).with_name("spark_arguments.json.gz")
 REFUSED, LEFT = "!", "?"
@@ -101,7 +98,7 @@ def _with_each_type(pieces: list[str]) -> Iterator[str]:
 @cache
 def answers() -> dict[str, str]:
     """Spark's answer to each call."""
-    found: dict[str, str] = json.loads(gzip.decompress(FILE.read_bytes()))
+    found: dict[str, str] = read_stored(FILE)
     return found
 
 
@@ -127,4 +124,4 @@ if __name__ == "__main__":
     from tests.sparkexpr.spark_random_expressions import session
 
     # mtime=0 writes the same bytes for the same answers.
-    FILE.write_bytes(gzip.compress(json.dumps(collect(session(), cases())).encode(), mtime=0))
+    write_stored(FILE, collect(session(), cases()))

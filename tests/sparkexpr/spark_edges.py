@@ -7,12 +7,7 @@ Each expression is analyzed and optimized in a query over a table of the edges, 
 row. It is then applied to each row by itself, because an error in one row of a query would hide the others' answers.
 """
 
-from __future__ import annotations
-
-import gzip
-import json
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,42 +18,28 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.calendar import parse_timestamp_ntz
 from deltaskip.sparkexpr.values.floats import nearest_float
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import ERROR, VERSIONS, Case, answers, cases, decoded, encoded, file_of
+from tests.sparkexpr.stored import session, write_stored
 
 _BATCH = 100
-_ARROW: dict[DataType, pa.DataType] = {
-    BOOLEAN: pa.bool_(),
-    BYTE: pa.int8(),
-    SHORT: pa.int16(),
-    INTEGER: pa.int32(),
-    LONG: pa.int64(),
-    FLOAT: pa.float32(),
-    DOUBLE: pa.float64(),
-    STRING: pa.string(),
-    BINARY: pa.binary(),
-    DATE: pa.date32(),
-    TIMESTAMP: pa.timestamp("us", "UTC"),
-    TIMESTAMP_NTZ: pa.timestamp("us"),
+_ARROW: dict[t.DataType, pa.DataType] = {
+    t.BOOLEAN: pa.bool_(),
+    t.BYTE: pa.int8(),
+    t.SHORT: pa.int16(),
+    t.INTEGER: pa.int32(),
+    t.LONG: pa.int64(),
+    t.FLOAT: pa.float32(),
+    t.DOUBLE: pa.float64(),
+    t.STRING: pa.string(),
+    t.BINARY: pa.binary(),
+    t.DATE: pa.date32(),
+    t.TIMESTAMP: pa.timestamp("us", "UTC"),
+    t.TIMESTAMP_NTZ: pa.timestamp("us"),
 }
 _TEXT_OF = {
     "string": "hex({})",
@@ -96,13 +77,13 @@ def _add(found: dict[str, dict[str, Any]], case: Case, mode: str, answer: tuple[
         found[case.key]["off"] = values
 
 
-def table_of(type_: DataType, edges: Sequence[Any]) -> pa.Table:
+def table_of(type_: t.DataType, edges: Sequence[Any]) -> pa.Table:
     """The edges in the order of their number `n`."""
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         values = pa.array(edges, pa.decimal128(type_.precision, type_.scale))
-    elif type_ == DATE:
+    elif type_ == t.DATE:
         values = pa.array(edges, pa.int32()).cast(pa.date32())
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+    elif type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         values = pa.array(edges, pa.int64()).cast(_ARROW[type_])
     else:
         values = pa.array(edges, _ARROW[type_])
@@ -174,19 +155,8 @@ def _canonical(text: str, result: str) -> str | None:
         return repr(float(text))
     if result.startswith("decimal"):
         scale = int(result.rstrip(")").split(",")[1])
-        return encoded(decoded(text, DecimalType(38, scale)), DecimalType(38, scale))
+        return encoded(decoded(text, t.DecimalType(38, scale)), t.DecimalType(38, scale))
     return text
-
-
-def session() -> Any:
-    """A small Spark session."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    # Without a projection below for what an expression uses twice, such as nullif.
-    builder = builder.config("spark.sql.alwaysInlineCommonExpr", "true")
-    return builder.config("spark.driver.memory", "2g").getOrCreate()
 
 
 def version_of(session: Any) -> str:
@@ -200,8 +170,7 @@ def write(version: str, found: dict[str, dict[str, Any]]) -> None:
     if version != VERSIONS[0]:
         first = answers()
         text = {key: found.get(key) for key in {**first, **found} if found.get(key) != first.get(key)}
-    encoded_text = json.dumps(text, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    file_of(version).write_bytes(gzip.compress(encoded_text.encode(), 9, mtime=0))
+    write_stored(file_of(version), text)
 
 
 def main(version: str, *options: str) -> None:

@@ -4,14 +4,13 @@ Every example of a scalar function of the system that is a single expression is 
 mode; those of the present time, of random numbers and of the session apart. The answers are in spark_examples.json.gz.
 """
 
-from __future__ import annotations
-
-import gzip
 import json
 import re
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.sparkexpr.stored import read_stored, session, write_stored
 
 FILE = Path(__file__).with_name("spark_examples.json.gz")
 ERROR = "error"
@@ -29,7 +28,7 @@ _VARYING = re.compile(
 @cache
 def examples() -> dict[str, dict[str, Any]]:
     """By the text of the expression: `type`, as Spark's JSON, and `value`, as JSON or null; or only `type`: ERROR."""
-    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(FILE.read_bytes()))
+    found: dict[str, dict[str, Any]] = read_stored(FILE)
     return found
 
 
@@ -88,13 +87,8 @@ def _exact(frame: Any, kind: str) -> Any:
 
 def main() -> None:
     """Record the answers."""
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    found = collect(spark)
-    FILE.write_bytes(gzip.compress(json.dumps(found, indent=0, sort_keys=True).encode(), mtime=0))
+    found = collect(session())
+    write_stored(FILE, found)
     print(len(found), "examples,", sum(each["type"] == ERROR for each in found.values()), "of which fail")
 
 

@@ -5,14 +5,12 @@ or null if Spark 4.1 refuses it or fails, in UTC and ANSI mode. The command asks
 and for others in its arguments.
 """
 
-from __future__ import annotations
-
-import gzip
-import json
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.sparkexpr.stored import read_stored, session, write_stored
 
 FILE = Path(__file__).with_name("spark_nested.json.gz")
 
@@ -20,7 +18,7 @@ FILE = Path(__file__).with_name("spark_nested.json.gz")
 @cache
 def answers() -> dict[str, tuple[str | None, str] | None]:
     """The value and the type by the text; None for an error."""
-    found: dict[str, Any] = json.loads(gzip.decompress(FILE.read_bytes()))
+    found: dict[str, Any] = read_stored(FILE)
     return {text: None if answer is None else (answer[0], answer[1]) for text, answer in found.items()}
 
 
@@ -55,13 +53,8 @@ def answer(spark: Any, text: str) -> tuple[str | None, str] | None:
 
 def main(*texts: str) -> None:
     """Record the answers."""
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    found = {text: answer(spark, text) for text in sorted({*answers(), *texts})}
-    FILE.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
+    spark = session()
+    write_stored(FILE, {text: answer(spark, text) for text in {*answers(), *texts}})
 
 
 if __name__ == "__main__":

@@ -1,11 +1,6 @@
 """Spark's answers to odd predicates: `python -m tests.sparkexpr.spark_odd` renews spark_odd.json."""
 
-from __future__ import annotations
-
 import json
-import logging
-import os
-import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +11,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.sparkexpr.types.arrow import arrow_schema
 from tests.sparkexpr.odd import ANSWERS, PREDICATES, ROWS, SCHEMA, SUMS
+from tests.sparkexpr.stored import session
 
 
 def write_rows(path: Path) -> None:
@@ -67,16 +63,11 @@ def _answer(frame: Any, text: str) -> Any:
 
 def main() -> None:
     """Collect and store the answers."""
-    from pyspark.sql import SparkSession
-
-    logging.disable(logging.CRITICAL)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    found = {"predicates": collect(session, PREDICATES), "sums": collect_sums(session, SUMS)}
+    spark = session()
+    found = {"predicates": collect(spark, PREDICATES), "sums": collect_sums(spark, SUMS)}
     parts = (f"{json.dumps(name)}: {{\n{_lines(answers)}\n}}" for name, answers in found.items())
     ANSWERS.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
-    session.stop()
+    spark.stop()
 
 
 def _lines(answers: dict[str, Any]) -> str:

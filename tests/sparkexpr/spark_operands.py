@@ -5,11 +5,7 @@ or none is. Spark either fails, or it does not evaluate the argument that fails.
 are those of compiled code and of the interpreter, without the rules of the optimizer that take operands away.
 """
 
-from __future__ import annotations
-
-import gzip
 import itertools
-import json
 import re
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +24,7 @@ from deltaskip.sparkexpr.values.arrow_values import typed_array
 from tests.sparkexpr.edges import _NAMES, calls
 from tests.sparkexpr.random_expressions import ERROR, Rows, bound
 from tests.sparkexpr.spark_random_expressions import Asked, Mode, session
+from tests.sparkexpr.stored import read_stored, write_stored
 
 FILE = Path(__file__).with_name("spark_operands.json.gz")
 NULL, VALUE = "null", "value"
@@ -90,7 +87,7 @@ _MOST = 4
 @cache
 def answers() -> dict[str, dict[str, str]]:
     """Spark's answers: ERROR, NULL or VALUE, by mode."""
-    found: dict[str, dict[str, str]] = json.loads(gzip.decompress(FILE.read_bytes()))
+    found: dict[str, dict[str, str]] = read_stored(FILE)
     return found
 
 
@@ -189,8 +186,7 @@ def _kind(valid: bool) -> str:
 
 def main() -> None:
     """Collect and store the answers."""
-    found = collect(session(), cases())
-    FILE.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
+    write_stored(FILE, collect(session(), cases()))
 
 
 if __name__ == "__main__":

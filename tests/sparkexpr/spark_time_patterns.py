@@ -4,10 +4,6 @@ The answers of Spark 4.1 in ANSI mode are in spark_time_patterns.json.gz. Texts 
 others that differ from them in a character.
 """
 
-from __future__ import annotations
-
-import gzip
-import json
 import random
 from functools import cache
 from pathlib import Path
@@ -15,6 +11,7 @@ from typing import Any
 
 from deltaskip.sparkexpr.types.data_types import TIMESTAMP
 from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.stored import read_stored, session, write_stored
 
 FILE = Path(__file__).with_name("spark_time_patterns.json.gz")
 ERROR = "error"
@@ -165,7 +162,7 @@ TEXTS: dict[str, str] = {
 @cache
 def answers() -> dict[str, Any]:
     """`written`: by zone and pattern, the texts of INSTANTS; `read`: by pattern and text, the microseconds in UTC."""
-    found: dict[str, Any] = json.loads(gzip.decompress(FILE.read_bytes()))
+    found: dict[str, Any] = read_stored(FILE)
     return found
 
 
@@ -218,13 +215,9 @@ def _quoted(text: str) -> str:
 
 def main() -> None:
     """Record the answers."""
-    from tests.sparkexpr.spark_edges import session
-
     spark = session()
-    spark.sparkContext.setLogLevel("OFF")
     spark.conf.set("spark.sql.ansi.enabled", "true")
-    text = json.dumps(collect(spark), sort_keys=True, separators=(",", ":"))
-    FILE.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    write_stored(FILE, collect(spark))
 
 
 if __name__ == "__main__":

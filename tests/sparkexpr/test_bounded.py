@@ -1,7 +1,5 @@
 """Evaluation and planning of hostile predicates and values take bounded time and memory (tests.sparkexpr.hostile)."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Functions of the clock: the condition without the clock holds wherever the leaf does at some later instant."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Predicates built with Python operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -10,21 +8,9 @@ import pytest
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.sparkexpr import ColumnExpr, col, lit, parse_sql, to_node
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.nodes import Cast, Column, Literal, Or
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    DataType,
-    DecimalType,
-)
 from tests.sparkexpr.predicates import SCHEMA
 
 
@@ -60,7 +46,7 @@ from tests.sparkexpr.predicates import SCHEMA
         (col("s").rlike("^a"), "s RLIKE '^a'"),
         (col("i").eq_null_safe(None), "i <=> NULL"),
         (col("i").cast("decimal(10, 2)") == 1, "CAST(i AS decimal(10,2)) = 1"),
-        (col("i").cast(LONG) == 1, "CAST(i AS bigint) = 1"),
+        (col("i").cast(t.LONG) == 1, "CAST(i AS bigint) = 1"),
         (col("s").collate("UNICODE") == "a", "s COLLATE UNICODE = 'a'"),
         (col("st.a") == 1, "st.a = 1"),
     ],
@@ -72,30 +58,30 @@ def test_operators_mean_what_their_sql_means(built: ColumnExpr, text: str) -> No
 @pytest.mark.parametrize(
     ("value", "literal", "type_"),
     [
-        (None, None, VOID),
-        (True, True, BOOLEAN),
-        (5, 5, INTEGER),
-        (2**31, 2**31, LONG),
-        (2**63, Decimal(2**63), DecimalType(19, 0)),
-        (1.5, 1.5, DOUBLE),
-        ("x", "x", STRING),
-        (b"x", b"x", BINARY),
-        (bytearray(b"x"), b"x", BINARY),
-        (Decimal("1.50"), Decimal("1.50"), DecimalType(3, 2)),
-        (Decimal("1E+3"), Decimal(1000), DecimalType(4, 0)),
-        (date(1970, 1, 2), 1, DATE),
-        (datetime(1970, 1, 1, 0, 0, 1, 5, UTC), 1_000_005, TIMESTAMP),
-        (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), 0, TIMESTAMP),
-        (datetime(1, 1, 1, tzinfo=UTC), -62135596800000000, TIMESTAMP),
+        (None, None, t.VOID),
+        (True, True, t.BOOLEAN),
+        (5, 5, t.INTEGER),
+        (2**31, 2**31, t.LONG),
+        (2**63, Decimal(2**63), t.DecimalType(19, 0)),
+        (1.5, 1.5, t.DOUBLE),
+        ("x", "x", t.STRING),
+        (b"x", b"x", t.BINARY),
+        (bytearray(b"x"), b"x", t.BINARY),
+        (Decimal("1.50"), Decimal("1.50"), t.DecimalType(3, 2)),
+        (Decimal("1E+3"), Decimal(1000), t.DecimalType(4, 0)),
+        (date(1970, 1, 2), 1, t.DATE),
+        (datetime(1970, 1, 1, 0, 0, 1, 5, UTC), 1_000_005, t.TIMESTAMP),
+        (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), 0, t.TIMESTAMP),
+        (datetime(1, 1, 1, tzinfo=UTC), -62135596800000000, t.TIMESTAMP),
     ],
 )
-def test_python_values_become_literals_of_pyspark_s_types(value: object, literal: object, type_: DataType) -> None:
+def test_python_values_become_literals_of_pyspark_s_types(value: object, literal: object, type_: t.DataType) -> None:
     assert lit(value).node == Literal(literal, type_)
 
 
 def test_a_datetime_without_a_zone_is_read_in_the_session_s() -> None:
     node = to_node(datetime(2024, 1, 15, 10, 11, 12, 500_000))
-    assert node == Cast(Literal("2024-01-15 10:11:12.5", STRING), TIMESTAMP)
+    assert node == Cast(Literal("2024-01-15 10:11:12.5", t.STRING), t.TIMESTAMP)
 
 
 @pytest.mark.parametrize(

@@ -7,29 +7,16 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import PredicateError
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.comparison_collation import compared_collations, comparison_collation, is_binary, is_collated
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Literal,
-    Not,
-    StartsWith,
-)
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, INTEGER, LONG, STRING
 from deltaskip.sparkexpr.types.ddl import parse_columns
 
 
-def column(collation: str | None) -> FieldRef:
-    return FieldRef(("a",), ("a",), STRING, True, collation=collation)
+def column(collation: str | None) -> n.FieldRef:
+    return n.FieldRef(("a",), ("a",), STRING, True, collation=collation)
 
 
 @pytest.mark.parametrize(
@@ -37,13 +24,13 @@ def column(collation: str | None) -> FieldRef:
 )
 def test_binary_order_has_many_spellings(text):
     assert is_binary(text)
-    assert comparison_collation(column(text), Literal("x", STRING)) is None
+    assert comparison_collation(column(text), n.Literal("x", STRING)) is None
 
 
 @pytest.mark.parametrize("text", ["foo.UTF8_BINARY", "UTF8_BINARY_RTRIM", "icu.", "", "FOO", "icu.UNICODE", "UNICODE"])
 def test_what_is_unknown_is_never_binary_order(text):
     assert not is_binary(text)
-    assert comparison_collation(column(text), Literal("x", STRING)) == text
+    assert comparison_collation(column(text), n.Literal("x", STRING)) == text
 
 
 @pytest.mark.parametrize(
@@ -59,7 +46,7 @@ def test_what_is_unknown_is_never_binary_order(text):
 )
 def test_spellings_of_one_collation_compare_under_it(a, b):
     assert comparison_collation(column(a), column(b)) in (a, b, None)
-    assert comparison_collation(Collate(column(None), a), Collate(column(None), b or "UTF8_BINARY")) in (a, b, None)
+    assert comparison_collation(n.Collate(column(None), a), n.Collate(column(None), b or "UTF8_BINARY")) in (a, b, None)
 
 
 @pytest.mark.parametrize(
@@ -76,26 +63,26 @@ def test_spellings_of_one_collation_compare_under_it(a, b):
 def test_two_collations_of_columns_do_not_meet(a, b):
     with pytest.raises(PredicateError, match=f"A comparison mixes the collations .*{a}"):
         comparison_collation(column(a), column(b))
-    assert comparison_collation(column(a), Collate(column(b), "UNICODE_CI")) == "UNICODE_CI"
+    assert comparison_collation(column(a), n.Collate(column(b), "UNICODE_CI")) == "UNICODE_CI"
 
 
-B, LCASE = FieldRef(("b",), ("b",), BOOLEAN), column("spark.UTF8_LCASE")
-X = Literal("x", STRING)
+B, LCASE = n.FieldRef(("b",), ("b",), BOOLEAN), column("spark.UTF8_LCASE")
+X = n.Literal("x", STRING)
 CI = column("icu.UNICODE_CI")
 COMPARED = [
-    (Compare("=", CI, X), ["icu.UNICODE_CI"]),
-    (Compare("=", X, Collate(CI, "de")), ["de"]),
-    (Compare("=", Collate(CI, "UTF8_BINARY"), X), []),
-    (Compare("=", Collate(column(None), "icu.de"), X), ["icu.de"]),
-    (And((Not(StartsWith(CI, X)), Compare("<", column("icu.de"), X))), ["icu.UNICODE_CI", "icu.de"]),
-    (In(CI, (X, X)), ["icu.UNICODE_CI"]),
-    (In(column(None), (X, Collate(X, "de"))), ["de"]),
-    (In(FieldRef(("n",), ("n",), LONG), (Literal(1, LONG),)), []),
-    (Compare("=", Call("upper", (CI,)), X), ["icu.UNICODE_CI"]),
-    (IsNull(CI), []),
-    (Not(IsNull(CI)), []),
-    (Compare(">", Call("length", (CI,)), Literal(1, LONG)), []),
-    (Compare("=", column("spark.utf8_binary"), X), []),
+    (n.Compare("=", CI, X), ["icu.UNICODE_CI"]),
+    (n.Compare("=", X, n.Collate(CI, "de")), ["de"]),
+    (n.Compare("=", n.Collate(CI, "UTF8_BINARY"), X), []),
+    (n.Compare("=", n.Collate(column(None), "icu.de"), X), ["icu.de"]),
+    (n.And((n.Not(n.StartsWith(CI, X)), n.Compare("<", column("icu.de"), X))), ["icu.UNICODE_CI", "icu.de"]),
+    (n.In(CI, (X, X)), ["icu.UNICODE_CI"]),
+    (n.In(column(None), (X, n.Collate(X, "de"))), ["de"]),
+    (n.In(n.FieldRef(("n",), ("n",), LONG), (n.Literal(1, LONG),)), []),
+    (n.Compare("=", n.Call("upper", (CI,)), X), ["icu.UNICODE_CI"]),
+    (n.IsNull(CI), []),
+    (n.Not(n.IsNull(CI)), []),
+    (n.Compare(">", n.Call("length", (CI,)), n.Literal(1, LONG)), []),
+    (n.Compare("=", column("spark.utf8_binary"), X), []),
 ]
 
 
@@ -104,34 +91,35 @@ def test_a_predicate_compares_under_the_collations_of_its_operands(predicate, ex
     assert sorted(compared_collations(predicate)) == sorted(expected)
 
 
-CHOICE = Case(((B, CI),), X)
+CHOICE = n.Case(((B, CI),), X)
 
 
 @pytest.mark.parametrize(
     "node",
     [
         CHOICE,
-        Case(((B, X),), CI),
-        Case(((Compare("=", LCASE, X), X), (B, CI))),
-        Call("coalesce", (CI, X), STRING),
-        Call("concat", (X, CI), STRING),
-        Call("concat", (CHOICE, Cast(column(None), STRING)), STRING),
-        Call("substring", (CI, Literal(1, INTEGER), FieldRef(("n",), ("n",), INTEGER)), STRING),
+        n.Case(((B, X),), CI),
+        n.Case(((n.Compare("=", LCASE, X), X), (B, CI))),
+        n.Call("coalesce", (CI, X), STRING),
+        n.Call("concat", (X, CI), STRING),
+        n.Call("concat", (CHOICE, n.Cast(column(None), STRING)), STRING),
+        n.Call("substring", (CI, n.Literal(1, INTEGER), n.FieldRef(("n",), ("n",), INTEGER)), STRING),
     ],
 )
 def test_conditions_and_functions_have_the_collation_of_their_strings(node):
     assert comparison_collation(node, X) == "icu.UNICODE_CI"
-    assert comparison_collation(X, Collate(node, "de")) == "de"
+    assert comparison_collation(X, n.Collate(node, "de")) == "de"
     assert is_collated(node)
 
 
 @pytest.mark.parametrize(
-    "node", [Case(((B, CI),), LCASE), Call("concat", (CI, column(None)), STRING), Call("coalesce", (LCASE, CI), STRING)]
+    "node",
+    [n.Case(((B, CI),), LCASE), n.Call("concat", (CI, column(None)), STRING), n.Call("coalesce", (LCASE, CI), STRING)],
 )
 def test_what_has_two_collations_is_compared_only_with_an_explicit_one(node):
     with pytest.raises(PredicateError, match="A comparison mixes the collations"):
         comparison_collation(node, X)
-    assert comparison_collation(node, Collate(X, "de")) == "de"
+    assert comparison_collation(node, n.Collate(X, "de")) == "de"
     assert is_collated(node)
 
 
@@ -162,4 +150,4 @@ def test_the_function_collate_is_the_operator() -> None:
     assert parse_sql("collate(s, 'UTF8_LCASE') = 'a'") == parse_sql("s COLLATE UTF8_LCASE = 'a'")
     # The name is a constant, without a catalog.
     for text in ("collate(s, t)", "collate(s, NULL)", "collate(s, 'SYSTEM.BUILTIN.UNICODE')"):
-        assert isinstance(parse_sql(text), Call), text
+        assert isinstance(parse_sql(text), n.Call), text

@@ -1,7 +1,5 @@
 """The predicates of the shared corpus: their SQL, parsed and bound, means what their trees say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -9,25 +7,9 @@ from typing import Any
 import pytest
 
 from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.evaluation import evaluate
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Or,
-    StartsWith,
-    walk,
-)
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.text.type_names import type_named
 from deltaskip.sparkexpr.types.data_types import BINARY, STRING
@@ -39,47 +21,47 @@ from tests import corpus
 UTC = zone_of("UTC")
 
 
-def tree_of(expr: dict[str, Any]) -> Node:
+def tree_of(expr: dict[str, Any]) -> n.Node:
     """The node that a tree of the corpus stands for."""
     if "col" in expr:
-        return Column(tuple(expr["col"]))
+        return n.Column(tuple(expr["col"]))
     if "lit" in expr:
         return literal_of(expr["lit"], expr["type"])
     op, args = expr["op"], [tree_of(arg) for arg in expr["args"]]
     match op:
         case "and":
-            return And(tuple(args))
+            return n.And(tuple(args))
         case "or":
-            return Or(tuple(args))
+            return n.Or(tuple(args))
         case "not":
-            return Not(args[0])
+            return n.Not(args[0])
         case "is null":
-            return IsNull(args[0])
+            return n.IsNull(args[0])
         case "is not null":
-            return Not(IsNull(args[0]))
+            return n.Not(n.IsNull(args[0]))
         case "in":
-            return In(args[0], tuple(args[1:]))
+            return n.In(args[0], tuple(args[1:]))
         case "between":
-            return And((Compare(">=", args[0], args[1]), Compare("<=", args[0], args[2])))
+            return n.And((n.Compare(">=", args[0], args[1]), n.Compare("<=", args[0], args[2])))
         case "like":
-            return Like(args[0], args[1])
+            return n.Like(args[0], args[1])
         case "startswith":
-            return StartsWith(args[0], args[1])
+            return n.StartsWith(args[0], args[1])
         case "+" | "%":
-            return Call(op, tuple(args))
+            return n.Call(op, tuple(args))
         case "fn":
-            return Call(expr["name"], tuple(args))
-    return Compare(op, args[0], args[1])
+            return n.Call(expr["name"], tuple(args))
+    return n.Compare(op, args[0], args[1])
 
 
-def literal_of(value: Any, type_name: str) -> Literal:
+def literal_of(value: Any, type_name: str) -> n.Literal:
     """A literal as the corpus writes it: text for all that JSON numbers do not hold exactly."""
     type_ = type_named(type_name)
     if value is None or isinstance(value, bool | int):
-        return Literal(value, type_)
+        return n.Literal(value, type_)
     if type_ == BINARY:
-        return Literal(bytes.fromhex(value[2:]), type_)
-    return Literal(cast_value(value, STRING, type_, UTC), type_)
+        return n.Literal(bytes.fromhex(value[2:]), type_)
+    return n.Literal(cast_value(value, STRING, type_, UTC), type_)
 
 
 def schema_of(case: dict[str, Any]) -> Any:
@@ -99,23 +81,23 @@ def test_every_predicate_of_the_corpus_means_its_tree(shared: Path) -> None:
     assert not wrong, wrong[:3]
 
 
-def without_narrow_literals(node: Node) -> Node:
+def without_narrow_literals(node: n.Node) -> n.Node:
     """Literals of short and byte stand in the SQL without a suffix; their width makes casts but no difference."""
     from deltaskip.sparkexpr.nodes import transform
 
     match node:
-        case Cast(FieldRef() as field):
+        case n.Cast(n.FieldRef() as field):
             return field
-        case Literal(int() as value) if not isinstance(value, bool):
-            return Literal(value, type_named("bigint"))
+        case n.Literal(int() as value) if not isinstance(value, bool):
+            return n.Literal(value, type_named("bigint"))
     return transform(node, without_narrow_literals)
 
 
 def test_every_predicate_of_the_corpus_can_be_evaluated(shared: Path) -> None:
     for case in corpus.skipping_cases():
         bound = bind(parse_sql(case["sql"]), schema_of(case))
-        fields = {part.logical for part in walk(bound) if isinstance(part, FieldRef)}
-        collated = any(isinstance(part, FieldRef) and part.collation for part in walk(bound))
+        fields = {part.logical for part in n.walk(bound) if isinstance(part, n.FieldRef)}
+        collated = any(isinstance(part, n.FieldRef) and part.collation for part in n.walk(bound))
         try:
             assert evaluate(bound, dict.fromkeys(fields)) in (True, False, None)
         except EvaluationError:

@@ -1,7 +1,5 @@
 """Expressions of thousands of levels are read, bound, evaluated, printed, copied and compared as flat ones are."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The evaluator and the preimages against Spark's answers at the edges of types (tests.sparkexpr.edges)."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Predicates as tuples and as expressions of Polars and pyarrow: their rows are those that each library finds."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Callable

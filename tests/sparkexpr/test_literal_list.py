@@ -1,7 +1,5 @@
 """Long IN lists in one array prune and match as lists of literals do."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from decimal import Decimal
@@ -13,27 +11,17 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.sparkexpr import col, literal_list, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.literal_list import LiteralList
 from deltaskip.sparkexpr.nodes import In, Node, transform
 from deltaskip.sparkexpr.normalize import normalize
-from deltaskip.sparkexpr.types.data_types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from tests.builder import TableBuilder, add, bounds
 from tests.each import each
 
-TYPES = {"b": BYTE, "i": INTEGER, "l": LONG, "s": STRING, "d": DOUBLE, "n": DecimalType(12, 2), "t": DATE}
-SCHEMA = StructType(tuple(StructField(name, type_) for name, type_ in TYPES.items()))
+TYPES = {"b": t.BYTE, "i": t.INTEGER, "l": t.LONG, "s": t.STRING, "d": t.DOUBLE, "n": t.DecimalType(12, 2), "t": t.DATE}
+SCHEMA = t.StructType(tuple(t.StructField(name, type_) for name, type_ in TYPES.items()))
 NUMBERS: list[list[int]] = [
     list(range(100)),
     [k * 7 for k in range(-50, 50)] * 2,
@@ -56,7 +44,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
         low, text = (k - 20) * 97, f"k{k * 7:03}"
         stats = bounds(b=(k, k + 1), i=(low, low + k), l=(low * k, low * k + 5), s=(text, text + "z" * (k % 3)))
         files.append(add(f"f{k}", stats, partitionValues={"p": str(k * 3), "q": f"k{k:03}"}))
-    schema = {name: TYPES[name] for name in ("b", "i", "l", "s")} | {"p": LONG, "q": STRING}
+    schema = {name: TYPES[name] for name in ("b", "i", "l", "s")} | {"p": t.LONG, "q": t.STRING}
     TableBuilder(path, schema, ["p", "q"]).commit(*files)
     return ds.DeltaTable(path)
 

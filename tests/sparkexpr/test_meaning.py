@@ -1,7 +1,5 @@
 """The meaning of an expression in a session: variables that are replaced, settings that are not understood."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.errors import PredicateError

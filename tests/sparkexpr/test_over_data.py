@@ -1,7 +1,5 @@
 """Expressions over data of Arrow, pandas and Polars."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from typing import Any

@@ -3,8 +3,6 @@
 tests/spark/test_char.py compares the comparisons with Spark's.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from deltaskip.schema.user_schema import schema_of

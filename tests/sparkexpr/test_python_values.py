@@ -1,7 +1,5 @@
 """Constants of Python, numpy, pandas and pyarrow: exact, or refused by name."""
 
-from __future__ import annotations
-
 import datetime as dt
 from enum import IntFlag
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hashes of whole rows: equal for equal rows, wherever they stand, and different for all others that are tried."""
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import itertools

@@ -1,7 +1,5 @@
 """Predicates that are easily written wrong: the message says what to write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

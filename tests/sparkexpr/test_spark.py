@@ -1,7 +1,5 @@
 """The evaluator against Spark itself: random predicates over a table of every type, row by row, in two time zones."""
 
-from __future__ import annotations
-
 import logging
 import random
 from collections.abc import Iterator

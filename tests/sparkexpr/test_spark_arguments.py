@@ -1,7 +1,5 @@
 """Arguments of each type are cast, or refused, as by Spark's analyzer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The conditions of leaves that read the clock against Spark: rows that match there are never excluded here."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Types and collations in which operands meet, with and without ANSI mode, against Spark itself: row by row."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any

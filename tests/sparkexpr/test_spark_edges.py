@@ -1,7 +1,5 @@
 """The stored answers to the grid of edges against Spark itself; `tests.sparkexpr.spark_edges` renews them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,32 +3,17 @@
 `python -m tests.sparkexpr.test_spark_examples` says how many, and which are refused.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any
 
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import left_to_spark
 from deltaskip.sparkexpr.evaluation.columns import Evaluator
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-)
 from deltaskip.sparkexpr.types.json import parse_type
 from deltaskip.sparkexpr.values.arrow_values import domain_values
 from deltaskip.sparkexpr.values.calendar import format_date
@@ -38,10 +23,10 @@ from tests.sparkexpr.spark_examples import ERROR, examples
 REFUSED = "refused"
 
 
-def found(text: str) -> tuple[DataType | None, Any]:
+def found(text: str) -> tuple[t.DataType | None, Any]:
     """The type and the value; REFUSED if only Spark evaluates it, ERROR if it fails."""
     try:
-        node = bind_expression(parse_sql(text), StructType(()))
+        node = bind_expression(parse_sql(text), t.StructType(()))
     except PredicateError:
         return None, ERROR
     if left_to_spark(node) is not None or type_of(node) is None:
@@ -53,36 +38,36 @@ def found(text: str) -> tuple[DataType | None, Any]:
     return type_of(node), shown(value, type_of(node))
 
 
-def shown(value: Any, type_: DataType | None) -> Any:
+def shown(value: Any, type_: t.DataType | None) -> Any:
     """A value as the answers have it: as Spark's JSON, those of some types apart."""
     if value is None:
         return None
-    if type_ == BINARY:
+    if type_ == t.BINARY:
         return value.hex()
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in (t.FLOAT, t.DOUBLE):
         return repr(value)
-    return value if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ) else in_json(value, type_)
+    return value if type_ in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ) else in_json(value, type_)
 
 
-def in_json(value: Any, type_: DataType | None) -> Any:
+def in_json(value: Any, type_: t.DataType | None) -> Any:
     """A value as to_json writes it, and a parser reads it. NULLs of structs are left out."""
     if value is None:
         return None
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return [in_json(each, element) for each in value]
-        case MapType(key, item):
+        case t.MapType(key, item):
             return {str(in_json(each, key)): in_json(found, item) for each, found in value}
-        case StructType(fields):
+        case t.StructType(fields):
             members = zip(fields, value, strict=True)
             return {field.name: in_json(each, field.type) for field, each in members if each is not None}
-        case DecimalType():
+        case t.DecimalType():
             return float(value)
-    if type_ == DATE:
+    if type_ == t.DATE:
         return format_date(value)
-    if type_ == TIMESTAMP:
+    if type_ == t.TIMESTAMP:
         return datetime.fromtimestamp(value / 1_000_000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-    if type_ == VARIANT:
+    if type_ == t.VARIANT:
         return in_tree(tree_of(value))
     return value
 

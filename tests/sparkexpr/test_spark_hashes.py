@@ -1,7 +1,5 @@
 """`hash` and `xxhash64` against Spark itself: edge values of every type that Spark hashes, alone and nested."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Mathematical functions, rounding and casts of floating point numbers against a live session of Spark."""
 
-from __future__ import annotations
-
 import random
 from decimal import ROUND_HALF_UP, Context, Decimal
 from pathlib import Path

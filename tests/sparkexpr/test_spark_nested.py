@@ -1,7 +1,5 @@
 """Nested values, JSON and variants: the values and types are Spark's, or only Spark evaluates the expression."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arguments that Spark does not evaluate, because another one is NULL, are not evaluated here either."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

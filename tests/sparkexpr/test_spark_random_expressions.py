@@ -1,7 +1,5 @@
 """Random expressions over all functions: their values by column and by row, and the files kept, are those of Spark."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Functions of text and bytes: what Spark 4.1 answers to calls of constants, and of columns where they are special."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

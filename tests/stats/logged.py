@@ -1,7 +1,5 @@
 """Statistics that delta-spark wrote into a log, beside those computed out of the data files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The slow oracle: statistics of rows as plain Python values, by the rules of the protocol and of delta-spark."""
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import UTC, date, datetime
@@ -10,23 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.sparkexpr.types.data_types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 
-BOUNDED = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING)
+BOUNDED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
 
 
 def parsed(text: str) -> Any:
@@ -34,7 +18,9 @@ def parsed(text: str) -> Any:
     return json.loads(text, parse_float=Decimal, parse_int=Decimal)
 
 
-def statistics(rows: list[dict[str, Any]], schema: StructType, deleted: frozenset[int] = frozenset()) -> dict[str, Any]:
+def statistics(
+    rows: list[dict[str, Any]], schema: t.StructType, deleted: frozenset[int] = frozenset()
+) -> dict[str, Any]:
     """numRecords, minValues, maxValues and nullCount of the rows; bounds and null counts without the deleted ones."""
     live = [row for i, row in enumerate(rows) if i not in deleted]
     trees: dict[str, dict[str, Any]] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
@@ -45,11 +31,11 @@ def statistics(rows: list[dict[str, Any]], schema: StructType, deleted: frozense
     return found
 
 
-def _walk(rows: list[dict[str, Any] | None], struct: StructType, trees: dict[str, dict[str, Any]]) -> bool:
+def _walk(rows: list[dict[str, Any] | None], struct: t.StructType, trees: dict[str, dict[str, Any]]) -> bool:
     any_bounded = False
     for field in struct.fields:
         values = [None if row is None else row[field.name] for row in rows]
-        if isinstance(field.type, StructType):
+        if isinstance(field.type, t.StructType):
             below: dict[str, dict[str, Any]] = {group: {} for group in trees}
             bounded = _walk(values, field.type, below)
             for group, tree in below.items():
@@ -58,7 +44,7 @@ def _walk(rows: list[dict[str, Any] | None], struct: StructType, trees: dict[str
             any_bounded |= bounded
             continue
         trees["nullCount"][field.name] = Decimal(sum(value is None for value in values))
-        if field.type not in BOUNDED and not isinstance(field.type, DecimalType):
+        if field.type not in BOUNDED and not isinstance(field.type, t.DecimalType):
             continue
         any_bounded = True
         there = [value for value in values if value is not None]
@@ -81,14 +67,14 @@ def _order(value: Any) -> Any:
             return value
 
 
-def _text(value: Any, type_: DataType, is_max: bool) -> Any:
+def _text(value: Any, type_: t.DataType, is_max: bool) -> Any:
     match value:
         case float() if math.isnan(value):
             return "NaN"
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
         case float():
-            return _fewest_digits(value, np.float32 if type_ == FLOAT else np.float64)
+            return _fewest_digits(value, np.float32 if type_ == t.FLOAT else np.float64)
         case str():
             return truncated_max(value) if is_max else value[:32]
         case datetime():

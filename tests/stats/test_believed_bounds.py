@@ -1,7 +1,5 @@
 """The table of stats.believed_bounds, cell by cell: what a bound in each form is believed to say about the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal
@@ -12,20 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from deltaskip.sparkexpr.types.data_types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats.believed_bounds import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import Side, StatField
@@ -37,7 +22,7 @@ LOW, HIGH = float(np.float32(0.1)), 0.1
 MINUTE_BEFORE = BEFORE_1900 - 60_000_000
 
 
-def field(type_: DataType, *before: str) -> StatField:
+def field(type_: t.DataType, *before: str) -> StatField:
     return StatField(("c",), type_, "c", frozenset(before))
 
 
@@ -84,54 +69,54 @@ def of_struct(
 
 TEXTS: list[tuple[str, StatField, tuple[Any, Any]]] = [
     # Integers: any notation that lost no digit, in the range of the type.
-    ("7", field(LONG), (7, 7)),
-    ("7.0", field(LONG), (7, 7)),
-    ("1e3", field(INTEGER), (1000, 1000)),
-    ("9007199254740993", field(LONG), (9007199254740993, 9007199254740993)),
-    ("9007199254740992.0", field(LONG), (None, None)),
-    ("9.007199254740992E15", field(LONG), (None, None)),
-    ("1e18", field(LONG), (None, None)),
-    ("-9007199254740992.0", field(LONG), (None, None)),
-    ("999999999999999.0", field(LONG), (999999999999999, 999999999999999)),
-    ("9223372036854775808", field(LONG), (None, None)),
-    ("300", field(BYTE), (None, None)),
-    ("-32769", field(SHORT), (None, None)),
-    ("2147483648", field(INTEGER, "short"), (None, None)),
-    ("true", field(LONG), (None, None)),
-    ('"7"', field(LONG), (None, None)),
-    ("1.5", field(INTEGER), (None, None)),
+    ("7", field(t.LONG), (7, 7)),
+    ("7.0", field(t.LONG), (7, 7)),
+    ("1e3", field(t.INTEGER), (1000, 1000)),
+    ("9007199254740993", field(t.LONG), (9007199254740993, 9007199254740993)),
+    ("9007199254740992.0", field(t.LONG), (None, None)),
+    ("9.007199254740992E15", field(t.LONG), (None, None)),
+    ("1e18", field(t.LONG), (None, None)),
+    ("-9007199254740992.0", field(t.LONG), (None, None)),
+    ("999999999999999.0", field(t.LONG), (999999999999999, 999999999999999)),
+    ("9223372036854775808", field(t.LONG), (None, None)),
+    ("300", field(t.BYTE), (None, None)),
+    ("-32769", field(t.SHORT), (None, None)),
+    ("2147483648", field(t.INTEGER, "short"), (None, None)),
+    ("true", field(t.LONG), (None, None)),
+    ('"7"', field(t.LONG), (None, None)),
+    ("1.5", field(t.INTEGER), (None, None)),
     # Floats, and doubles that were floats.
-    ("0.1", field(FLOAT), (LOW, LOW)),
-    ("0.1", field(DOUBLE), (0.1, 0.1)),
-    ("0.1", field(DOUBLE, "float"), (0.1, LOW)),
-    ("0.10000000149011612", field(DOUBLE, "float"), (LOW, LOW)),
-    ("0.5", field(DOUBLE, "float"), (0.5, 0.5)),
-    ("1e39", field(FLOAT), (None, None)),
-    ("1e400", field(DOUBLE), (None, None)),
-    ('"Infinity"', field(DOUBLE), (float("inf"), float("inf"))),
-    ("16777217", field(DOUBLE, "integer"), (16777217.0, 16777217.0)),
-    ('"0.1"', field(DOUBLE), (None, None)),
+    ("0.1", field(t.FLOAT), (LOW, LOW)),
+    ("0.1", field(t.DOUBLE), (0.1, 0.1)),
+    ("0.1", field(t.DOUBLE, "float"), (0.1, LOW)),
+    ("0.10000000149011612", field(t.DOUBLE, "float"), (LOW, LOW)),
+    ("0.5", field(t.DOUBLE, "float"), (0.5, 0.5)),
+    ("1e39", field(t.FLOAT), (None, None)),
+    ("1e400", field(t.DOUBLE), (None, None)),
+    ('"Infinity"', field(t.DOUBLE), (float("inf"), float("inf"))),
+    ("16777217", field(t.DOUBLE, "integer"), (16777217.0, 16777217.0)),
+    ('"0.1"', field(t.DOUBLE), (None, None)),
     # Decimals.
-    ("1.5", field(DecimalType(10, 2)), (Decimal("1.50"), Decimal("1.50"))),
-    ("7", field(DecimalType(12, 2), "integer"), (Decimal("7.00"), Decimal("7.00"))),
-    ("true", field(DecimalType(10, 2)), (None, None)),
+    ("1.5", field(t.DecimalType(10, 2)), (Decimal("1.50"), Decimal("1.50"))),
+    ("7", field(t.DecimalType(12, 2), "integer"), (Decimal("7.00"), Decimal("7.00"))),
+    ("true", field(t.DecimalType(10, 2)), (None, None)),
     # Dates and timestamps.
-    ('"2020-01-02"', field(DATE), (18263, 18263)),
-    ('"2020-01-02T00:00:00Z"', field(DATE), (None, None)),
-    ('"2020-01-02"', field(TIMESTAMP), (None, None)),
-    ('"2020-01-02"', field(TIMESTAMP_NTZ), (None, None)),
-    ('"2020-01-02"', field(TIMESTAMP_NTZ, "date"), (18263 * 86_400_000_000, 18263 * 86_400_000_000 + 999)),
+    ('"2020-01-02"', field(t.DATE), (18263, 18263)),
+    ('"2020-01-02T00:00:00Z"', field(t.DATE), (None, None)),
+    ('"2020-01-02"', field(t.TIMESTAMP), (None, None)),
+    ('"2020-01-02"', field(t.TIMESTAMP_NTZ), (None, None)),
+    ('"2020-01-02"', field(t.TIMESTAMP_NTZ, "date"), (18263 * 86_400_000_000, 18263 * 86_400_000_000 + 999)),
     # Cut before the seconds: Arrow would read them as 0.
-    ('"2020-01-02T10:11Z"', field(TIMESTAMP), (None, None)),
-    ('"2020-01-02T10:11"', field(TIMESTAMP_NTZ), (None, None)),
-    ('"999999-01-01"', field(TIMESTAMP_NTZ, "date"), (None, None)),
-    ('"1970-01-01T00:00:00.001Z"', field(TIMESTAMP), (1000, 1999)),
-    ('"1970-01-01T00:00:00.001001Z"', field(TIMESTAMP), (1001, 1001)),
-    ('"1899-12-31T23:59:00Z"', field(TIMESTAMP), (MINUTE_BEFORE, MINUTE_BEFORE + 999)),
-    ('"1899-12-31T23:59:00+00:00"', field(TIMESTAMP), (MINUTE_BEFORE - 59_000_000, MINUTE_BEFORE + 59_000_999)),
-    ("18263", field(DATE), (None, None)),
-    ("true", field(STRING), (None, None)),
-    ('"é"', field(STRING), ("é", "é")),
+    ('"2020-01-02T10:11Z"', field(t.TIMESTAMP), (None, None)),
+    ('"2020-01-02T10:11"', field(t.TIMESTAMP_NTZ), (None, None)),
+    ('"999999-01-01"', field(t.TIMESTAMP_NTZ, "date"), (None, None)),
+    ('"1970-01-01T00:00:00.001Z"', field(t.TIMESTAMP), (1000, 1999)),
+    ('"1970-01-01T00:00:00.001001Z"', field(t.TIMESTAMP), (1001, 1001)),
+    ('"1899-12-31T23:59:00Z"', field(t.TIMESTAMP), (MINUTE_BEFORE, MINUTE_BEFORE + 999)),
+    ('"1899-12-31T23:59:00+00:00"', field(t.TIMESTAMP), (MINUTE_BEFORE - 59_000_000, MINUTE_BEFORE + 59_000_999)),
+    ("18263", field(t.DATE), (None, None)),
+    ("true", field(t.STRING), (None, None)),
+    ('"é"', field(t.STRING), ("é", "é")),
 ]
 
 
@@ -143,31 +128,31 @@ def test_texts() -> None:
 
 MICROS, NANOS = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
 STRUCTS: list[tuple[Any, pa.DataType, StatField, tuple[Any, Any]]] = [
-    (7, pa.int8(), field(LONG, "byte"), (7, 7)),
-    (300, pa.int64(), field(BYTE), (None, None)),
-    (1 << 63, pa.uint64(), field(LONG), (None, None)),
-    (7.0, pa.float64(), field(LONG), (None, None)),
-    (True, pa.bool_(), field(LONG), (None, None)),
-    ("7", pa.string(), field(LONG), (None, None)),
+    (7, pa.int8(), field(t.LONG, "byte"), (7, 7)),
+    (300, pa.int64(), field(t.BYTE), (None, None)),
+    (1 << 63, pa.uint64(), field(t.LONG), (None, None)),
+    (7.0, pa.float64(), field(t.LONG), (None, None)),
+    (True, pa.bool_(), field(t.LONG), (None, None)),
+    ("7", pa.string(), field(t.LONG), (None, None)),
     # Spark parses the text of a float as a double once the column is one.
-    (0.1, pa.float64(), field(DOUBLE, "float"), (0.1, LOW)),
-    (0.1, pa.float32(), field(DOUBLE, "float"), (LOW, LOW)),
-    (0.1, pa.float64(), field(FLOAT), (LOW, LOW)),
-    (1e39, pa.float64(), field(FLOAT), (None, None)),
-    (16777217, pa.int32(), field(DOUBLE, "integer"), (16777217.0, 16777217.0)),
-    (Decimal("1.5"), pa.decimal128(5, 1), field(DecimalType(10, 2)), (Decimal("1.50"), Decimal("1.50"))),
-    (7, pa.int32(), field(DecimalType(12, 2), "integer"), (Decimal("7.00"), Decimal("7.00"))),
-    (1.5, pa.float64(), field(DecimalType(10, 2)), (None, None)),
-    (18263, pa.date32(), field(DATE), (18263, 18263)),
-    (18263, pa.date32(), field(TIMESTAMP), (None, None)),
-    (18263, pa.date32(), field(TIMESTAMP_NTZ, "date"), (18263 * 86_400_000_000, 18263 * 86_400_000_000 + 999)),
-    (2**31 - 1, pa.date32(), field(TIMESTAMP_NTZ, "date"), (None, None)),
-    (1000, MICROS, field(TIMESTAMP), (1000, 1999)),
-    (1001, MICROS, field(TIMESTAMP), (1001, 1001)),
-    (1_001_001, NANOS, field(TIMESTAMP), (1001, 1002)),
-    (1 << 62, pa.timestamp("ms"), field(TIMESTAMP), (None, None)),
-    (MINUTE_BEFORE, MICROS, field(TIMESTAMP), (MINUTE_BEFORE - 59_000_000, MINUTE_BEFORE + 59_000_999)),
-    (MINUTE_BEFORE, pa.timestamp("us"), field(TIMESTAMP_NTZ), (MINUTE_BEFORE, MINUTE_BEFORE + 999)),
+    (0.1, pa.float64(), field(t.DOUBLE, "float"), (0.1, LOW)),
+    (0.1, pa.float32(), field(t.DOUBLE, "float"), (LOW, LOW)),
+    (0.1, pa.float64(), field(t.FLOAT), (LOW, LOW)),
+    (1e39, pa.float64(), field(t.FLOAT), (None, None)),
+    (16777217, pa.int32(), field(t.DOUBLE, "integer"), (16777217.0, 16777217.0)),
+    (Decimal("1.5"), pa.decimal128(5, 1), field(t.DecimalType(10, 2)), (Decimal("1.50"), Decimal("1.50"))),
+    (7, pa.int32(), field(t.DecimalType(12, 2), "integer"), (Decimal("7.00"), Decimal("7.00"))),
+    (1.5, pa.float64(), field(t.DecimalType(10, 2)), (None, None)),
+    (18263, pa.date32(), field(t.DATE), (18263, 18263)),
+    (18263, pa.date32(), field(t.TIMESTAMP), (None, None)),
+    (18263, pa.date32(), field(t.TIMESTAMP_NTZ, "date"), (18263 * 86_400_000_000, 18263 * 86_400_000_000 + 999)),
+    (2**31 - 1, pa.date32(), field(t.TIMESTAMP_NTZ, "date"), (None, None)),
+    (1000, MICROS, field(t.TIMESTAMP), (1000, 1999)),
+    (1001, MICROS, field(t.TIMESTAMP), (1001, 1001)),
+    (1_001_001, NANOS, field(t.TIMESTAMP), (1001, 1002)),
+    (1 << 62, pa.timestamp("ms"), field(t.TIMESTAMP), (None, None)),
+    (MINUTE_BEFORE, MICROS, field(t.TIMESTAMP), (MINUTE_BEFORE - 59_000_000, MINUTE_BEFORE + 59_000_999)),
+    (MINUTE_BEFORE, pa.timestamp("us"), field(t.TIMESTAMP_NTZ), (MINUTE_BEFORE, MINUTE_BEFORE + 999)),
 ]
 
 
@@ -177,7 +162,7 @@ def test_structs() -> None:
 
 
 def test_a_decimal_is_as_doubtful_in_a_struct_as_in_its_text() -> None:
-    type_ = DecimalType(38, 8)
+    type_ = t.DecimalType(38, 8)
     for text in ("12345678901234570000", "1.234567890123457e19", "1e29", "99999999.5"):
         value = Decimal(text).quantize(Decimal("1e-8"), context=Context(prec=60))
         assert of_struct(value, pa.decimal128(38, 8), field(type_)) == of_text(text, field(type_)), text
@@ -188,13 +173,13 @@ def test_a_decimal_is_as_doubtful_in_a_struct_as_in_its_text() -> None:
 @pytest.mark.parametrize(
     ("type_", "stored", "values"),
     [
-        (TIMESTAMP, MICROS, [0, 1, 999, 1000, 1001, 1999, 2000]),
-        (TIMESTAMP, MICROS, [BEFORE_1900 + n for n in (-60_000_000, -1000, -1, 0, 1, 998, 58_000_000, 59_000_999)]),
-        (TIMESTAMP_NTZ, pa.timestamp("us"), [BEFORE_1900 - 1000, BEFORE_1900 - 999, BEFORE_1900]),
-        (LONG, pa.int64(), [-(2**63), 0, 2**63 - 1]),
-        (DATE, pa.date32(), [-800_000, -141_428, -141_427, 0]),
+        (t.TIMESTAMP, MICROS, [0, 1, 999, 1000, 1001, 1999, 2000]),
+        (t.TIMESTAMP, MICROS, [BEFORE_1900 + n for n in (-60_000_000, -1000, -1, 0, 1, 998, 58_000_000, 59_000_999)]),
+        (t.TIMESTAMP_NTZ, pa.timestamp("us"), [BEFORE_1900 - 1000, BEFORE_1900 - 999, BEFORE_1900]),
+        (t.LONG, pa.int64(), [-(2**63), 0, 2**63 - 1]),
+        (t.DATE, pa.date32(), [-800_000, -141_428, -141_427, 0]),
         (
-            DecimalType(38, 2),
+            t.DecimalType(38, 2),
             pa.decimal128(38, 2),
             [
                 Decimal(text)
@@ -211,10 +196,12 @@ def test_a_decimal_is_as_doubtful_in_a_struct_as_in_its_text() -> None:
                 )
             ],
         ),
-        (DecimalType(20, 0), pa.decimal128(20, 0), [Decimal(n) for n in (5, 2**63 - 1, 2**63, 10**19)]),
+        (t.DecimalType(20, 0), pa.decimal128(20, 0), [Decimal(n) for n in (5, 2**63 - 1, 2**63, 10**19)]),
     ],
 )
-def test_a_row_group_is_never_narrower_than_its_files(type_: DataType, stored: pa.DataType, values: list[Any]) -> None:
+def test_a_row_group_is_never_narrower_than_its_files(
+    type_: t.DataType, stored: pa.DataType, values: list[Any]
+) -> None:
     """Every pair of files, whose footer has the outermost of the two bounds."""
     column = field(type_)
     for one in values:
@@ -229,7 +216,7 @@ def test_a_row_group_is_never_narrower_than_its_files(type_: DataType, stored: p
 
 def test_partition_values_are_not_widened() -> None:
     value = Decimal("12345678901234570000.00")
-    assert of_struct(value, pa.decimal128(38, 2), field(DecimalType(38, 2)), BoundForm.EXACT) == (value, value)
+    assert of_struct(value, pa.decimal128(38, 2), field(t.DecimalType(38, 2)), BoundForm.EXACT) == (value, value)
 
 
 def test_dates_of_another_calendar_are_unknown() -> None:
@@ -247,11 +234,14 @@ def test_dates_of_another_calendar_are_unknown() -> None:
 
 HOPS = [
     *((text, column) for text, column, _ in TEXTS),
-    *((text, field(DecimalType(38, 8))) for text in ("1.234567890123457e19", "12345678901234567899.00000001", "1e29")),
-    ('"1800-01-01T00:00:00-04:56"', field(TIMESTAMP)),
-    ('"0001-01-01"', field(DATE)),
-    ('"' + "a" * 31 + '\ufffd"', field(STRING)),
-    ('"' + "a" * 31 + '?\ufffd"', field(STRING)),
+    *(
+        (text, field(t.DecimalType(38, 8)))
+        for text in ("1.234567890123457e19", "12345678901234567899.00000001", "1e29")
+    ),
+    ('"1800-01-01T00:00:00-04:56"', field(t.TIMESTAMP)),
+    ('"0001-01-01"', field(t.DATE)),
+    ('"' + "a" * 31 + '\ufffd"', field(t.STRING)),
+    ('"' + "a" * 31 + '?\ufffd"', field(t.STRING)),
 ]
 # What a struct cannot hold, so that it becomes unknown there.
 LOST = {'"1800-01-01T00:00:00-04:56"', '"2020-01-02"'}
@@ -262,7 +252,7 @@ def test_a_checkpoint_does_not_turn_a_doubtful_bound_into_an_exact_one() -> None
     """From JSON to the struct of a checkpoint without JSON, and back to the JSON of the next commit."""
     lost = set()
     for text, column in HOPS:
-        instants = frozenset([(side, "c") for side in ("minValues", "maxValues")] if column.type == TIMESTAMP else [])
+        instants = frozenset([(side, "c") for side in ("minValues", "maxValues")] if column.type == t.TIMESTAMP else [])
         stat = StatColumn(("c",), ("c",), (None,), column.type)
         struct = StatsStruct([stat], widened=[("c",)] if column.widened_from == {"float"} else [], alone=True)
         bound = f'{{"numRecords":1,"minValues":{{"c":{text}}},"maxValues":{{"c":{text}}}}}'
@@ -285,7 +275,7 @@ def test_what_an_old_instant_of_a_struct_may_have_lost_is_lost_in_its_text_too()
     """delta-spark parses the text -04:56 of local mean time, whose offset is -04:56:02."""
     micros = BEFORE_1900 - 10**12
     for stored, value in ((MICROS, micros), (pa.decimal128(38, 8), Decimal("12345678901234570000.00000000"))):
-        column = field(TIMESTAMP if stored == MICROS else DecimalType(38, 8))
+        column = field(t.TIMESTAMP if stored == MICROS else t.DecimalType(38, 8))
         leaf = pa.array([value], stored)
         struct = pa.StructArray.from_arrays(
             [pa.StructArray.from_arrays([leaf], ["c"]), pa.StructArray.from_arrays([leaf], ["c"])],

@@ -1,7 +1,5 @@
 """Keys of the column cache."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Collated bounds: under which keys they stand, in whose order they are, and when there are none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statistics out of Parquet against the row-wise oracle: every type, nested, every layout of the file."""
 
-from __future__ import annotations
-
 import json
 import math
 import tempfile

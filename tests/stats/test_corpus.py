@@ -1,7 +1,5 @@
 """Statistics computed out of the corpus' data files against those that delta-spark wrote into its logs."""
 
-from __future__ import annotations
-
 from datetime import UTC
 from typing import Any
 

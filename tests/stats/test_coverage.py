@@ -1,7 +1,5 @@
 """Coverage and overlap against a plain count over every pair of file and point."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Bounds out of JSON texts: the fast ways give what the slow ones do."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """What a footer proves and what it does not, on footers made by hand: no values stand behind them."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any
@@ -12,20 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.errors import StorageError, UnsupportedFeature
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    ArrayType,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats import compute
 from tests.extent import extent
 from tests.kernels.extremes_twin import thrift_struct
@@ -34,36 +19,36 @@ from tests.stats.rowwise import parsed
 MR, CPP, RS = "parquet-mr version 1.16.0 (build x)", "parquet-cpp-arrow version 21.0.0", "parquet-rs version 56.0.0"
 OLD_MR = "parquet-mr version 1.8.3"
 PHOTON = "parquet-mr compatible Photon version 0.2 (build 14.3)"
-PHYSICAL: dict[DataType, dict[int, Any]] = {
-    LONG: {1: 2},
-    INTEGER: {1: 1},
-    DOUBLE: {1: 5},
-    DATE: {1: 1, 6: 6},
-    STRING: {1: 6, 6: 0},
-    DecimalType(20, 2): {1: 7, 2: 9, 6: 5, 7: 2, 8: 20},
+PHYSICAL: dict[t.DataType, dict[int, Any]] = {
+    t.LONG: {1: 2},
+    t.INTEGER: {1: 1},
+    t.DOUBLE: {1: 5},
+    t.DATE: {1: 1, 6: 6},
+    t.STRING: {1: 6, 6: 0},
+    t.DecimalType(20, 2): {1: 7, 2: 9, 6: 5, 7: 2, 8: 20},
 }
 
 
-def raw(value: Any, type_: DataType) -> bytes:
+def raw(value: Any, type_: t.DataType) -> bytes:
     match type_, value:
-        case DecimalType(), int():
+        case t.DecimalType(), int():
             return value.to_bytes(9, "big", signed=True)
         case _, int():
-            return struct.pack("<i" if type_ in (INTEGER, DATE) else "<q", value)
+            return struct.pack("<i" if type_ in (t.INTEGER, t.DATE) else "<q", value)
         case _, float():
             return struct.pack("<d", value)
         case _:
             return str(value).encode()
 
 
-def statistics(type_: DataType, low: Any, high: Any, nulls: int | None = 0, **more: Any) -> dict[int, Any]:
+def statistics(type_: t.DataType, low: Any, high: Any, nulls: int | None = 0, **more: Any) -> dict[int, Any]:
     fields = {1: more.get("old_max"), 2: more.get("old_min"), 3: nulls}
     fields |= {5: None if high is None else raw(high, type_), 6: None if low is None else raw(low, type_)}
     fields |= {7: more.get("max_exact"), 8: more.get("min_exact"), 9: more.get("nan_count")}
     return {number: value for number, value in fields.items() if value is not None}
 
 
-def footer(folder: Path, type_: DataType, chunks: list[dict[int, Any]], writer: str = CPP, **more: Any) -> Path:
+def footer(folder: Path, type_: t.DataType, chunks: list[dict[int, Any]], writer: str = CPP, **more: Any) -> Path:
     """A file of one column `c` with row groups of ten rows, each with these statistics."""
     element = {**more.get("element", PHYSICAL.get(type_, {})), 3: more.get("repetition", 1), 4: b"c"}
     groups = [
@@ -83,43 +68,53 @@ def footer(folder: Path, type_: DataType, chunks: list[dict[int, Any]], writer: 
     return path
 
 
-def found(path: Path, type_: DataType, **options: Any) -> Any:
-    schema = StructType((StructField("c", type_),))
+def found(path: Path, type_: t.DataType, **options: Any) -> Any:
+    schema = t.StructType((t.StructField("c", type_),))
     stats = parsed(compute([path], schema, **{"mode": "footer", **options})["stats"][0].as_py())
     return tuple(stats.get(group, {}).get("c") for group in ("minValues", "maxValues", "nullCount"))
 
 
 @pytest.mark.parametrize("writer", [MR, CPP, RS, PHOTON, "impala", ""])
 def test_integers_and_dates_are_proved_by_every_writer(tmp_path: Path, writer: str) -> None:
-    both = [statistics(LONG, -5, 7, 1), statistics(LONG, -9, 3, 2)]
-    assert found(footer(tmp_path, LONG, both, writer), LONG) == (-9, 7, 3)
-    recent = [statistics(DATE, 0, 1)]
-    assert found(footer(tmp_path, DATE, recent, writer), DATE) == ("1970-01-01", "1970-01-02", 0)
+    both = [statistics(t.LONG, -5, 7, 1), statistics(t.LONG, -9, 3, 2)]
+    assert found(footer(tmp_path, t.LONG, both, writer), t.LONG) == (-9, 7, 3)
+    recent = [statistics(t.DATE, 0, 1)]
+    assert found(footer(tmp_path, t.DATE, recent, writer), t.DATE) == ("1970-01-01", "1970-01-02", 0)
 
 
 def test_old_fields_and_missing_column_orders_prove_nothing(tmp_path: Path) -> None:
-    old = statistics(LONG, None, None, old_min=raw(1, LONG), old_max=raw(2, LONG))
-    assert found(footer(tmp_path, LONG, [old]), LONG) == (None, None, 0)
-    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], orders=False), LONG) == (None, None, 0)
+    old = statistics(t.LONG, None, None, old_min=raw(1, t.LONG), old_max=raw(2, t.LONG))
+    assert found(footer(tmp_path, t.LONG, [old]), t.LONG) == (None, None, 0)
+    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], orders=False), t.LONG) == (None, None, 0)
 
 
 def test_one_row_group_without_statistics_leaves_all_unproved(tmp_path: Path) -> None:
-    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2), {}]), LONG) == (None, None, None)
-    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2), statistics(LONG, 1, None)]), LONG) == (None, None, 0)
+    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2), {}]), t.LONG) == (None, None, None)
+    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2), statistics(t.LONG, 1, None)]), t.LONG) == (
+        None,
+        None,
+        0,
+    )
 
 
 def test_a_row_group_of_nulls_needs_no_bounds(tmp_path: Path) -> None:
-    nulls = statistics(LONG, None, None, 10)
-    assert found(footer(tmp_path, LONG, [nulls, statistics(LONG, 1, 2)]), LONG) == (1, 2, 10)
-    assert found(footer(tmp_path, LONG, [nulls, nulls]), LONG) == (None, None, 20)
+    nulls = statistics(t.LONG, None, None, 10)
+    assert found(footer(tmp_path, t.LONG, [nulls, statistics(t.LONG, 1, 2)]), t.LONG) == (1, 2, 10)
+    assert found(footer(tmp_path, t.LONG, [nulls, nulls]), t.LONG) == (None, None, 20)
 
 
 @pytest.mark.parametrize(
     ("type_", "low", "high"),
-    [(LONG, 2, 1), (STRING, "b", "a"), (DOUBLE, 2.5, 1.5), (DOUBLE, float("nan"), 1.5), (DecimalType(20, 2), 2, -1)],
+    [
+        (t.LONG, 2, 1),
+        (t.STRING, "b", "a"),
+        (t.DOUBLE, 2.5, 1.5),
+        (t.DOUBLE, float("nan"), 1.5),
+        (t.DecimalType(20, 2), 2, -1),
+    ],
 )
 def test_statistics_that_contradict_each_other_prove_nothing(
-    tmp_path: Path, type_: DataType, low: Any, high: Any
+    tmp_path: Path, type_: t.DataType, low: Any, high: Any
 ) -> None:
     assert found(footer(tmp_path, type_, [statistics(type_, low, high)], MR), type_) == (None, None, 0)
     nulls_with_bounds = [statistics(type_, high, low, 10), statistics(type_, high, low)]
@@ -128,30 +123,30 @@ def test_statistics_that_contradict_each_other_prove_nothing(
 
 @pytest.mark.parametrize("nulls", [None, -1, 11])
 def test_a_null_count_that_is_missing_or_impossible_is_none(tmp_path: Path, nulls: int | None) -> None:
-    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2, nulls)]), LONG) == (1, 2, None)
-    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2, nulls)], repetition=0), LONG) == (1, 2, 0)
+    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2, nulls)]), t.LONG) == (1, 2, None)
+    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2, nulls)], repetition=0), t.LONG) == (1, 2, 0)
 
 
 @pytest.mark.parametrize(
     ("writer", "proves"), [(MR, True), (OLD_MR, False), (PHOTON, False), (CPP, False), (RS, False)]
 )
 def test_only_parquet_mr_proves_that_there_is_no_nan(tmp_path: Path, writer: str, proves: bool) -> None:
-    path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, 1.5, 2.5)], writer)
-    assert found(path, DOUBLE) == ((1.5, 2.5, 0) if proves else (None, None, 0))
+    path = footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, 1.5, 2.5)], writer)
+    assert found(path, t.DOUBLE) == ((1.5, 2.5, 0) if proves else (None, None, 0))
 
 
 def test_nan_is_the_maximum_of_parquet_mr_in_any_row_group(tmp_path: Path) -> None:
     nan = float("nan")
     for chunks in ([(1.5, nan), (0.5, 2.5)], [(0.5, 2.5), (1.5, nan)], [(nan, nan), (0.5, 2.5)]):
-        path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, *chunk) for chunk in chunks], MR)
-        assert found(path, DOUBLE) == (0.5, "NaN", 0)
-    assert found(footer(tmp_path, DOUBLE, [statistics(DOUBLE, nan, nan)], MR), DOUBLE) == ("NaN", "NaN", 0)
+        path = footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, *chunk) for chunk in chunks], MR)
+        assert found(path, t.DOUBLE) == (0.5, "NaN", 0)
+    assert found(footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, nan, nan)], MR), t.DOUBLE) == ("NaN", "NaN", 0)
 
 
 def test_a_writer_that_counts_nan_leaves_it_out_of_the_bounds(tmp_path: Path) -> None:
     for count, bounds in ((0, (1.5, 2.5)), (3, (None, None))):
-        path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, 1.5, 2.5, nan_count=count)], MR)
-        assert found(path, DOUBLE) == (*bounds, 0)
+        path = footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, 1.5, 2.5, nan_count=count)], MR)
+        assert found(path, t.DOUBLE) == (*bounds, 0)
 
 
 @pytest.mark.parametrize(
@@ -160,26 +155,26 @@ def test_a_writer_that_counts_nan_leaves_it_out_of_the_bounds(tmp_path: Path) ->
 def test_days_before_1582_are_known_from_writers_without_another_calendar(
     tmp_path: Path, writer: str, known: bool
 ) -> None:
-    path = footer(tmp_path, DATE, [statistics(DATE, -200_000, 0)], writer)
-    assert found(path, DATE) == (("1422-06-03", "1970-01-01", 0) if known else (None, None, 0))
+    path = footer(tmp_path, t.DATE, [statistics(t.DATE, -200_000, 0)], writer)
+    assert found(path, t.DATE) == (("1422-06-03", "1970-01-01", 0) if known else (None, None, 0))
 
 
 def test_where_no_row_or_every_row_is_null_those_left_are_so_too(tmp_path: Path) -> None:
     """No values stand behind these footers: reading them would fail."""
     gone = [pa.array([2, 5])]
-    nulls = footer(tmp_path, LONG, [statistics(LONG, None, None, 10)])
-    assert found(nulls, LONG, mode="auto", deletion_vectors=gone) == (None, None, 8)
-    whole = footer(tmp_path, BINARY, [statistics(STRING, "a", "b", 0)], element=PHYSICAL[STRING])
-    assert found(whole, BINARY, mode="auto", deletion_vectors=gone) == (None, None, 0)
-    some = footer(tmp_path, LONG, [statistics(LONG, 1, 2, 4)])
-    assert found(some, LONG, deletion_vectors=gone) == (None, None, None)
-    assert found(some, LONG, mode="auto", deletion_vectors=[pa.array(range(10))]) == (None, None, 0)
+    nulls = footer(tmp_path, t.LONG, [statistics(t.LONG, None, None, 10)])
+    assert found(nulls, t.LONG, mode="auto", deletion_vectors=gone) == (None, None, 8)
+    whole = footer(tmp_path, t.BINARY, [statistics(t.STRING, "a", "b", 0)], element=PHYSICAL[t.STRING])
+    assert found(whole, t.BINARY, mode="auto", deletion_vectors=gone) == (None, None, 0)
+    some = footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2, 4)])
+    assert found(some, t.LONG, deletion_vectors=gone) == (None, None, None)
+    assert found(some, t.LONG, mode="auto", deletion_vectors=[pa.array(range(10))]) == (None, None, 0)
 
 
 @pytest.mark.parametrize("writer", [MR, CPP, RS, "unknown"])
 def test_strings_are_proved_by_flags_or_by_writers_that_do_not_cut(tmp_path: Path, writer: str) -> None:
     def flagged(**flags: bool) -> Any:
-        return found(footer(tmp_path, STRING, [statistics(STRING, "a", "b", **flags)], writer), STRING)
+        return found(footer(tmp_path, t.STRING, [statistics(t.STRING, "a", "b", **flags)], writer), t.STRING)
 
     assert flagged(min_exact=True, max_exact=True) == ("a", "b", 0)
     assert flagged(min_exact=True, max_exact=False) == flagged(min_exact=False, max_exact=True) == (None, None, 0)
@@ -187,38 +182,38 @@ def test_strings_are_proved_by_flags_or_by_writers_that_do_not_cut(tmp_path: Pat
 
 
 def test_numbers_that_are_said_to_be_cut_prove_nothing(tmp_path: Path) -> None:
-    cut = statistics(LONG, 1, 2, min_exact=True, max_exact=False)
-    assert found(footer(tmp_path, LONG, [cut]), LONG) == (None, None, 0)
+    cut = statistics(t.LONG, 1, 2, min_exact=True, max_exact=False)
+    assert found(footer(tmp_path, t.LONG, [cut]), t.LONG) == (None, None, 0)
 
 
 @pytest.mark.parametrize(("writer", "proves"), [(MR, True), (CPP, True), (RS, False), (OLD_MR, False)])
 def test_decimals_in_bytes_are_proved_by_writers_that_compare_numbers(
     tmp_path: Path, writer: str, proves: bool
 ) -> None:
-    type_ = DecimalType(20, 2)
+    type_ = t.DecimalType(20, 2)
     path = footer(tmp_path, type_, [statistics(type_, -350, 125)], writer)
     assert found(path, type_) == ((-3.5, 1.25, 0) if proves else (None, None, 0))
 
 
 @pytest.mark.parametrize(
     ("element", "type_"),
-    [({1: 3}, TIMESTAMP), ({1: 2, 6: 14}, LONG), ({1: 2, 10: {10: {1: 64, 2: False}}}, LONG), ({1: 6}, STRING)],
+    [({1: 3}, t.TIMESTAMP), ({1: 2, 6: 14}, t.LONG), ({1: 2, 10: {10: {1: 64, 2: False}}}, t.LONG), ({1: 6}, t.STRING)],
     ids=["int96", "unsigned", "unsigned logical", "bytes"],
 )
-def test_these_types_prove_no_bounds(tmp_path: Path, element: dict[int, Any], type_: DataType) -> None:
+def test_these_types_prove_no_bounds(tmp_path: Path, element: dict[int, Any], type_: t.DataType) -> None:
     chunk = {3: 0, 5: b"\x02" + bytes(7), 6: b"\x01" + bytes(7)}
     assert found(footer(tmp_path, type_, [chunk], MR, element=element), type_) == (None, None, 0)
 
 
 def test_a_bound_of_the_wrong_length_proves_nothing(tmp_path: Path) -> None:
     chunk = {3: 0, 5: b"\x02", 6: b"\x01"}
-    assert found(footer(tmp_path, LONG, [chunk]), LONG) == (None, None, 0)
+    assert found(footer(tmp_path, t.LONG, [chunk]), t.LONG) == (None, None, 0)
 
 
 def test_a_repeated_field_is_no_column_of_values(tmp_path: Path) -> None:
-    path = footer(tmp_path, LONG, [statistics(LONG, 1, 2)], MR, repetition=2)
-    assert found(path, LONG) == (None, None, None)
-    assert found(path, ArrayType(LONG)) == (None, None, None)
+    path = footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], MR, repetition=2)
+    assert found(path, t.LONG) == (None, None, None)
+    assert found(path, t.ArrayType(t.LONG)) == (None, None, None)
 
 
 def test_bytes_that_were_changed_give_statistics_or_an_error_of_ours(tmp_path: Path) -> None:
@@ -235,7 +230,7 @@ def test_bytes_that_were_changed_give_statistics_or_an_error_of_ours(tmp_path: P
 
 
 def is_read(tmp_path: Path, data: st.DataObject) -> bool:
-    kinds = [(LONG, 1, 2), (DOUBLE, 1.5, 2.5), (STRING, "a", "b"), (DATE, 0, 1), (DecimalType(20, 2), 1, 2)]
+    kinds = [(t.LONG, 1, 2), (t.DOUBLE, 1.5, 2.5), (t.STRING, "a", "b"), (t.DATE, 0, 1), (t.DecimalType(20, 2), 1, 2)]
     type_, low, high = data.draw(st.sampled_from(kinds))
     element = {**PHYSICAL[type_], 10: {8: {2: {2: {}}}}}
     path = footer(tmp_path, type_, [statistics(type_, low, high)], MR, element=element)
@@ -253,8 +248,8 @@ def is_read(tmp_path: Path, data: st.DataObject) -> bool:
 def test_damage_is_named(tmp_path: Path) -> None:
     for damage in ({"rows": 11}, {"children": 2}, {"children": 0}):
         with pytest.raises(StorageError, match=r"made\.parquet"):
-            found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], **damage), LONG)
+            found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], **damage), t.LONG)
     with pytest.raises(UnsupportedFeature, match="encrypted"):
-        found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], magic=b"PARE"), LONG)
+        found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], magic=b"PARE"), t.LONG)
     with pytest.raises(UnsupportedFeature, match=r"Columns of the data file .*made\.parquet are encrypted"):
-        found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], encryption={1: {}}), LONG)
+        found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], encryption={1: {}}), t.LONG)

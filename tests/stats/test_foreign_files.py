@@ -1,7 +1,5 @@
 """Files as other writers, or other settings of theirs, make them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.errors import StorageError
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats import compute
 from tests.stats.rowwise import parsed
 
@@ -42,9 +29,9 @@ def numbered(name: str, type_: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
 
 
-def mapped(name: str, type_: DataType, number: int) -> StructField:
+def mapped(name: str, type_: t.DataType, number: int) -> t.StructField:
     metadata = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"p{number}"}
-    return StructField(name, type_, True, metadata)
+    return t.StructField(name, type_, True, metadata)
 
 
 @pytest.mark.parametrize("statistics", [True, False])
@@ -59,8 +46,8 @@ def test_fields_that_share_a_name_are_not_taken_for_each_other(tmp_path: Path, m
     )
     nested = pa.StructArray.from_arrays([pa.array([3, 4]), pa.array([30, 40])], fields=list(inner))
     table = pa.Table.from_arrays([pa.array([1, 2]), pa.array([10, 20]), nested, pa.array([100, 200])], schema=schema)
-    struct = StructType((mapped("y", LONG, 5),))
-    wanted = StructType((mapped("x", LONG, 1), mapped("st", struct, 3), mapped("last", LONG, 4)))
+    struct = t.StructType((mapped("y", t.LONG, 5),))
+    wanted = t.StructType((mapped("x", t.LONG, 1), mapped("st", struct, 3), mapped("last", t.LONG, 4)))
     found = one(written(tmp_path, table, write_statistics=statistics), wanted, mapping_mode="id", mode=mode)
     bounds = ({"p3": {}, "p4": 100}, {"p3": {}, "p4": 200}, {"p3": {}, "p4": 0})
     if mode == "footer" and not statistics:
@@ -68,23 +55,23 @@ def test_fields_that_share_a_name_are_not_taken_for_each_other(tmp_path: Path, m
     assert (found["minValues"], found["maxValues"], found["nullCount"]) == bounds
 
 
-VIEWS: list[tuple[pa.Array, DataType, Any]] = [
-    (pa.array(["b", "c", None, "a"], pa.string_view()), STRING, ("b", "c")),
-    (pa.array([b"b", b"c", None, b"a"], pa.binary_view()), STRING, ("b", "c")),
-    (pa.array([b"b", b"c", None, b"a"], pa.binary_view()), BINARY, None),
-    (pa.array([[1], [2], None, []], pa.list_view(pa.int64())), ArrayType(LONG), None),
-    (pa.array([[1], [2], None, [3]], pa.list_(pa.int64(), 1)), ArrayType(LONG), None),
-    (pa.array([5, 6, None, 1], pa.duration("us")), LONG, (5, 6)),
+VIEWS: list[tuple[pa.Array, t.DataType, Any]] = [
+    (pa.array(["b", "c", None, "a"], pa.string_view()), t.STRING, ("b", "c")),
+    (pa.array([b"b", b"c", None, b"a"], pa.binary_view()), t.STRING, ("b", "c")),
+    (pa.array([b"b", b"c", None, b"a"], pa.binary_view()), t.BINARY, None),
+    (pa.array([[1], [2], None, []], pa.list_view(pa.int64())), t.ArrayType(t.LONG), None),
+    (pa.array([[1], [2], None, [3]], pa.list_(pa.int64(), 1)), t.ArrayType(t.LONG), None),
+    (pa.array([5, 6, None, 1], pa.duration("us")), t.LONG, (5, 6)),
 ]
 
 
 @pytest.mark.parametrize(("stored", "type_", "bounds"), VIEWS, ids=lambda v: str(getattr(v, "type", "")))
 def test_layouts_that_pyarrow_brings_back_lose_their_deleted_rows(
-    tmp_path: Path, stored: pa.Array, type_: DataType, bounds: Any
+    tmp_path: Path, stored: pa.Array, type_: t.DataType, bounds: Any
 ) -> None:
     path = written(tmp_path, pa.table({"x": stored}))
     for mode in MODES:
-        found = one(path, StructType((StructField("x", type_),)), mode=mode, deletion_vectors=[pa.array([3])])
+        found = one(path, t.StructType((t.StructField("x", type_),)), mode=mode, deletion_vectors=[pa.array([3])])
         assert found["nullCount"] == {"x": 1} and found["numRecords"] == 4
         if bounds is not None:
             assert (found["minValues"]["x"], found["maxValues"]["x"]) == bounds
@@ -93,7 +80,7 @@ def test_layouts_that_pyarrow_brings_back_lose_their_deleted_rows(
 def test_a_dictionary_given_up_for_delta_encoding_is_read() -> None:
     """Version 2 pages of parquet-mr: 0 to 3 by a dictionary, then 000 to 1999 by DELTA_BYTE_ARRAY."""
     path = Path(__file__).with_name("dictionary_then_delta.parquet")
-    schema = StructType((StructField("s", STRING),))
+    schema = t.StructType((t.StructField("s", t.STRING),))
     assert (
         one(path, schema, mode="scan")
         == one(path, schema)
@@ -118,8 +105,10 @@ def test_long_strings_that_recur_are_there_once_only(tmp_path: Path, deleted: An
     lists = pa.ListArray.from_arrays(pa.array(range(60_001), pa.int32()), texts)
     table = pa.table({"st": pa.StructArray.from_arrays([texts, lists], ["s", "l"]), "s": texts, "l": lists})
     path = written(tmp_path, table, store_schema=False)
-    inner = StructType((StructField("s", STRING), StructField("l", ArrayType(STRING))))
-    schema = StructType((StructField("st", inner), StructField("s", STRING), StructField("l", ArrayType(STRING))))
+    inner = t.StructType((t.StructField("s", t.STRING), t.StructField("l", t.ArrayType(t.STRING))))
+    schema = t.StructType(
+        (t.StructField("st", inner), t.StructField("s", t.STRING), t.StructField("l", t.ArrayType(t.STRING)))
+    )
     before = pa.default_memory_pool().max_memory()
     found = one(path, schema, mode="scan", deletion_vectors=[deleted])
     assert found["minValues"] == {"st": {"s": "0" * 32}, "s": "0" * 32}
@@ -128,14 +117,14 @@ def test_long_strings_that_recur_are_there_once_only(tmp_path: Path, deleted: An
     assert pa.default_memory_pool().max_memory() <= max(before, 100 << 20)
 
 
-@pytest.mark.parametrize("type_", [TIMESTAMP, TIMESTAMP_NTZ])
-def test_bounds_of_nanoseconds_hold_however_a_reader_rounds(tmp_path: Path, type_: DataType) -> None:
+@pytest.mark.parametrize("type_", [t.TIMESTAMP, t.TIMESTAMP_NTZ])
+def test_bounds_of_nanoseconds_hold_however_a_reader_rounds(tmp_path: Path, type_: t.DataType) -> None:
     """The microsecond above -1 ns is 0, that below -1001 ns is -2."""
-    zone = "UTC" if type_ == TIMESTAMP else None
+    zone = "UTC" if type_ == t.TIMESTAMP else None
     path = written(tmp_path, pa.table({"t": pa.array([-1_000_001, -1], pa.timestamp("ns", zone))}))
-    z = "Z" if type_ == TIMESTAMP else ""
+    z = "Z" if type_ == t.TIMESTAMP else ""
     for mode in MODES:
-        found = one(path, StructType((StructField("t", type_),)), mode=mode)
+        found = one(path, t.StructType((t.StructField("t", type_),)), mode=mode)
         assert found["minValues"] == {"t": f"1969-12-31T23:59:59.998{z}"}
         assert found["maxValues"] == {"t": f"1970-01-01T00:00:00.000{z}"}
 
@@ -146,7 +135,7 @@ def test_a_page_that_cannot_be_read_is_named_with_the_cure(tmp_path: Path) -> No
     content = bytearray(path.read_bytes())
     content[page : page + 40] = bytes(40)
     path.write_bytes(content)
-    schema = StructType((StructField("d", DOUBLE),))
+    schema = t.StructType((t.StructField("d", t.DOUBLE),))
     with pytest.raises(StorageError, match=r'written\.parquet cannot be read: .* use mode="footer"'):
         compute([path], schema)
     assert one(path, schema, mode="footer")["nullCount"] == {"d": 0}
@@ -157,7 +146,7 @@ def test_a_page_that_cannot_be_read_is_named_with_the_cure(tmp_path: Path) -> No
 def test_int96_of_a_writer_that_counted_backwards_has_the_bounds_of_its_instants(mode: Any, deleted: Any) -> None:
     """pyarrow 22 wrote 1969-12-31 23:43:20 as 1000 s before the epoch's day; pyarrow reads the year 2554."""
     path = Path(__file__).with_name("arrow22_int96.parquet")
-    found = one(path, StructType((StructField("t", TIMESTAMP),)), mode=mode, deletion_vectors=[deleted])
+    found = one(path, t.StructType((t.StructField("t", t.TIMESTAMP),)), mode=mode, deletion_vectors=[deleted])
     assert found["nullCount"] == {"t": 1}
     assert found["minValues"] == {"t": "1969-12-31T23:43:20.000Z"}
     assert found["maxValues"] == {"t": "1969-12-31T23:43:20.000Z" if deleted else "1970-01-02T00:00:00.000Z"}

@@ -1,7 +1,5 @@
 """Statistics of some columns put into older ones, and whether anything is missing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Shredded variants put together again: any value from any shredding schema, at any depth, and what is invalid."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
-from deltaskip.sparkexpr.types.data_types import (
-    LONG,
-    STRING,
-    VARIANT,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-)
 from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from tests.extent import extent
 from tests.looped import looped
@@ -118,8 +107,8 @@ def boxed(values: list[Any]) -> list[Any]:
 def test_values_are_those_that_were_shredded(column: tuple[Any, list[Any], list[Any]]) -> None:
     schema, values, rows = column
     array = pa.array([*rows, None], variant_type(schema))
-    assert decoded(unshredded(array, VARIANT)) == [*boxed(values), None]
-    assert decoded(unshredded(array.slice(1), VARIANT)) == [*boxed(values), None][1:]
+    assert decoded(unshredded(array, t.VARIANT)) == [*boxed(values), None]
+    assert decoded(unshredded(array.slice(1), t.VARIANT)) == [*boxed(values), None][1:]
 
 
 @settings(max_examples=extent(30, 100))
@@ -129,19 +118,21 @@ def test_variants_are_found_at_any_depth(column: tuple[Any, list[Any], list[Any]
     stored = variant_type(schema)
     there = boxed(values)
 
-    def found(data: list[Any], kind: pa.DataType, data_type: DataType) -> pa.Array:
+    def found(data: list[Any], kind: pa.DataType, data_type: t.DataType) -> pa.Array:
         return unshredded(pa.array(data, kind).slice(1), data_type)
 
     structs = [None, *({"n": 1, "v": row} for row in rows), None]
     kind = pa.struct([pa.field("n", pa.int64()), pa.field("v", stored)])
-    struct = found(structs, kind, StructType((StructField("n", LONG), StructField("v", VARIANT))))
+    struct = found(structs, kind, t.StructType((t.StructField("n", t.LONG), t.StructField("v", t.VARIANT))))
     assert struct.field("n").to_pylist() == [*(1 for _ in rows), None]
     assert struct.is_valid().to_pylist() == [*(True for _ in rows), False]
     assert decoded(struct.flatten()[1]) == [*there, None]
-    lists = found([[None], rows, None, [], [None, *rows]], pa.list_(stored), ArrayType(VARIANT))
+    lists = found([[None], rows, None, [], [None, *rows]], pa.list_(stored), t.ArrayType(t.VARIANT))
     assert lists.value_lengths().to_pylist() == [len(rows), None, 0, len(rows) + 1]
     assert decoded(lists.flatten()) == [*there, None, *there]
-    maps = found([None, [("k", row) for row in rows], None, []], pa.map_(pa.string(), stored), MapType(STRING, VARIANT))
+    maps = found(
+        [None, [("k", row) for row in rows], None, []], pa.map_(pa.string(), stored), t.MapType(t.STRING, t.VARIANT)
+    )
     assert maps.is_valid().to_pylist() == [True, False, True]
     assert maps.keys.to_pylist() == ["k"] * len(rows)
     assert decoded(maps.items) == there
@@ -152,7 +143,7 @@ def test_large_objects_and_arrays() -> None:
     keys = sorted(value)
     schema = {f"key {i}": [pa.int64()] for i in range(0, 700, 2)} | {"all": [pa.int16()], "texts": [pa.string()]}
     row = {"metadata": metadata_of(keys), **shredded(value, schema, keys)}
-    assert decoded(unshredded(pa.array([row], variant_type(schema)), VARIANT)) == [[value]]
+    assert decoded(unshredded(pa.array([row], variant_type(schema)), t.VARIANT)) == [[value]]
 
 
 def pair(value: bytes | None = None, typed: Any = None) -> dict[str, Any]:
@@ -165,7 +156,7 @@ OBJECT = {"a": pa.int64()}
 
 
 def one(row: dict[str, Any], schema: Any) -> list[Any]:
-    return decoded(unshredded(pa.array([row], variant_type(schema)), VARIANT))
+    return decoded(unshredded(pa.array([row], variant_type(schema)), t.VARIANT))
 
 
 def test_a_missing_value_is_null() -> None:
@@ -178,7 +169,7 @@ def test_a_missing_value_is_null() -> None:
 def test_the_column_value_may_be_absent() -> None:
     kind = pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.int64())])
     array = pa.array([{"metadata": NO_KEYS, "typed_value": 7}, None], kind)
-    assert decoded(unshredded(array, VARIANT)) == [[7], None]
+    assert decoded(unshredded(array, t.VARIANT)) == [[7], None]
 
 
 def test_members_that_writers_may_name_in_other_types() -> None:
@@ -190,12 +181,12 @@ def test_members_that_writers_may_name_in_other_types() -> None:
             pa.field("metadata", pa.large_binary()),
         ]
     )
-    assert decoded(unshredded(pa.array([row], kind), VARIANT)) == [["x"]]
+    assert decoded(unshredded(pa.array([row], kind), t.VARIANT)) == [["x"]]
 
 
 def test_a_variant_that_is_not_shredded_is_returned_as_it_is() -> None:
     array = pa.array([{"metadata": NO_KEYS, "value": b"\0"}], VARIANT_STORAGE)
-    assert unshredded(array, VARIANT) is array
+    assert unshredded(array, t.VARIANT) is array
 
 
 B_OBJECT = encode({"b": 1}, ["a", "b"])
@@ -269,7 +260,7 @@ def test_what_violates_the_specification_is_refused(case: str) -> None:
 )
 def test_a_type_that_no_shredding_makes_is_refused(kind: pa.DataType, says: str) -> None:
     with pytest.raises(ShreddingError, match=says):
-        unshredded(pa.nulls(2, kind), VARIANT)
+        unshredded(pa.nulls(2, kind), t.VARIANT)
 
 
 def table_of(path: Path, variants: pa.Array) -> ds.DeltaTable:

@@ -1,35 +1,30 @@
 """Which columns get statistics: as delta-spark 4.4 chose them for the same schema and properties."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    INTEGER,
-    STRING,
-    ArrayType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, declared_collations, indexed_columns
 
-SCHEMA = StructType(
+SCHEMA = t.StructType(
     (
-        StructField("a", ArrayType(INTEGER)),
-        StructField("m", MapType(STRING, INTEGER)),
-        StructField("bi", BINARY),
-        StructField("bo", BOOLEAN),
-        StructField("i", INTEGER),
-        StructField("j", INTEGER),
-        StructField(
+        t.StructField("a", t.ArrayType(t.INTEGER)),
+        t.StructField("m", t.MapType(t.STRING, t.INTEGER)),
+        t.StructField("bi", t.BINARY),
+        t.StructField("bo", t.BOOLEAN),
+        t.StructField("i", t.INTEGER),
+        t.StructField("j", t.INTEGER),
+        t.StructField(
             "s",
-            StructType((StructField("x", INTEGER), StructField("y", ArrayType(INTEGER)), StructField("z", INTEGER))),
+            t.StructType(
+                (
+                    t.StructField("x", t.INTEGER),
+                    t.StructField("y", t.ArrayType(t.INTEGER)),
+                    t.StructField("z", t.INTEGER),
+                )
+            ),
         ),
-        StructField("k", INTEGER),
+        t.StructField("k", t.INTEGER),
     )
 )
 ALL = ["a", "m", "bi", "bo", "i", "j", "s.x", "s.y", "s.z", "k"]
@@ -46,7 +41,7 @@ def test_the_first_leaves_are_counted_whatever_their_type(number: int) -> None:
 
 def test_a_negative_number_is_all_and_the_default_is_32() -> None:
     assert names({INDEXED_COLUMNS: "-1"}) == names() == ALL
-    wide = StructType(tuple(StructField(f"c{i}", INTEGER) for i in range(40)))
+    wide = t.StructType(tuple(t.StructField(f"c{i}", t.INTEGER) for i in range(40)))
     assert len(indexed_columns(wide)) == 32
 
 
@@ -87,16 +82,16 @@ def test_a_property_that_is_no_list_is_refused(text: str) -> None:
 
 
 def test_strings_have_plain_bounds_under_every_collation() -> None:
-    def collated(identifier: str) -> StructField:
-        return StructField("s", STRING, True, {"__COLLATIONS": {"s": identifier}})
+    def collated(identifier: str) -> t.StructField:
+        return t.StructField("s", t.STRING, True, {"__COLLATIONS": {"s": identifier}})
 
     for identifier in ("icu.UNICODE_CI", "spark.UTF8_BINARY", "what"):
-        [column] = indexed_columns(StructType((collated(identifier),)))
+        [column] = indexed_columns(t.StructType((collated(identifier),)))
         assert column.bounded
-    [column] = indexed_columns(StructType((collated("icu.UNICODE_CI"),)))
+    [column] = indexed_columns(t.StructType((collated("icu.UNICODE_CI"),)))
     assert declared_collations([column]) == {"s": ["icu.UNICODE_CI.77.1"]}
     hints = {"ICU.unicode_ci": ["77.1", "1.0"], "icu.de": ["77.1"]}
     assert declared_collations([column], hints) == {"s": ["icu.UNICODE_CI.77.1"]}
     assert declared_collations([column], {}) == {}
-    [odd] = indexed_columns(StructType((collated("what"),)))
+    [odd] = indexed_columns(t.StructType((collated("what"),)))
     assert declared_collations([odd]) == {}

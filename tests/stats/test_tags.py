@@ -1,7 +1,5 @@
 """The tags that outlive the commits: which float columns of a file contain no NaN, and which jobs record NaN."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

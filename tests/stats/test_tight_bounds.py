@@ -1,7 +1,5 @@
 """When statistics are written as tight, and which bounds count as tight."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

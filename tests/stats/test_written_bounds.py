@@ -1,7 +1,5 @@
 """Where bounds are cut: as delta-spark 4.4 cuts them, and never on the wrong side of what they bound."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

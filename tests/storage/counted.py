@@ -1,7 +1,5 @@
 """An object store on this machine that counts requests and bytes, without any delay."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Python talks to that JVM by py4j, as it does to Spark's, so that a HadoopStorage needs no Spark session.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

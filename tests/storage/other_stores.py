@@ -1,7 +1,5 @@
 """Servers on this machine with the interfaces of Google Cloud Storage and Azure's blobs, as far as tables need them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -8,8 +8,6 @@ answers with the number of requests by method, the bytes of all bodies, and the 
 once, and begins to count anew.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import threading

@@ -1,7 +1,5 @@
 """Without the extra `cloud`, every door refuses a location in an object store at once, with the cure."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

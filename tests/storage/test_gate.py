@@ -1,7 +1,5 @@
 """The gate before every delete: which targets it refuses, whoever asks."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 `tests/conftest.py` stops the sockets of Python; a library that is preloaded stops those of all the others.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Whatever a store answers and the options contain, an error is one or two sentences with the location and the cure."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

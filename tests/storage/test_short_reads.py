@@ -1,7 +1,5 @@
 """Reads of which fewer bytes arrive than the store listed: the rows of the table, or an error that says so."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files that are uploaded to an object store while they are written."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """DeltaTable.collations: the collated columns of a table, and the versions that this process can evaluate."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

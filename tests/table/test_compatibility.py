@@ -1,7 +1,5 @@
 """DeltaTable.compatibility names what other engines refuse or get wrong, as these do in the installed releases."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Creating tables: the features that they need and no others, names that cannot be, and what exists already."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, datetime
 from pathlib import Path
@@ -11,21 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import deltaskip as ds
 from deltaskip import DeltaTable, convert_to_delta, transforms
-from deltaskip.errors import (
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidCommit,
-    SchemaError,
-    TableAlreadyExists,
-    WriteWarning,
-)
 from deltaskip.features.registry import features_of
+from tests.builder import logged
 from tests.looped import looped
-
-
-def _actions(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "_delta_log/00000000000000000000.json").read_text().splitlines()]
 
 
 def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> None:
@@ -33,7 +21,7 @@ def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> No
         tmp_path / "t", "id BIGINT COMMENT 'key', name STRING", ["NAME"], comment="people", name="persons"
     )
     assert (table.version, table.partition_columns) == (0, ("name",))
-    info, protocol, metadata = (next(iter(action.values())) for action in _actions(tmp_path / "t"))
+    info, protocol, metadata = (next(iter(action.values())) for action in logged(tmp_path / "t", 0))
     assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
     assert metadata["description"] == "people"
     assert info["operation"] == "CREATE TABLE"
@@ -117,18 +105,20 @@ def test_schemas_of_every_kind(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused_by_name_and_leaves_nothing(
     tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(DeltaSkipError, match=message) as caught:
+    with pytest.raises(ds.DeltaSkipError, match=message) as caught:
         DeltaTable.create(tmp_path / "t", **arguments)
-    assert isinstance(caught.value, (SchemaError, InvalidArgument, InvalidCommit, TypeError, ValueError, LookupError))
+    assert isinstance(
+        caught.value, (ds.SchemaError, ds.InvalidArgument, ds.InvalidCommit, TypeError, ValueError, LookupError)
+    )
     assert not (tmp_path / "t").exists()
 
 
 def test_a_table_that_exists_is_kept(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path / "t", "id BIGINT")
-    with pytest.raises(TableAlreadyExists, match=str(tmp_path / "t")):
+    with pytest.raises(ds.TableAlreadyExists, match=str(tmp_path / "t")):
         DeltaTable.create(tmp_path / "t", "other STRING")
     assert DeltaTable.create(tmp_path / "t", "other STRING", mode="ignore").schema.names == ("id",)
-    assert len(_actions(tmp_path / "t")) == 3
+    assert len(logged(tmp_path / "t", 0)) == 3
 
 
 def test_a_table_exists_even_if_it_cannot_be_read(tmp_path: Path) -> None:
@@ -152,7 +142,7 @@ def test_a_table_exists_even_if_it_cannot_be_read(tmp_path: Path) -> None:
     ],
 )
 def test_rule_23_generated_columns_follow_from_the_row(tmp_path: Path, expression: str, reason: str) -> None:
-    with pytest.raises(InvalidCommit, match="the new table") as raised:
+    with pytest.raises(ds.InvalidCommit, match="the new table") as raised:
         DeltaTable.create(
             tmp_path / "t",
             f"id INT, s STRING, h INT GENERATED ALWAYS AS (id), g INT GENERATED ALWAYS AS ({expression})",
@@ -172,13 +162,13 @@ def test_rule_23_generated_columns_follow_from_the_row(tmp_path: Path, expressio
     ],
 )
 def test_a_default_that_is_no_value_of_its_column_is_refused(tmp_path: Path, columns: str, reason: str) -> None:
-    with pytest.raises(DeltaSkipError) as raised:
+    with pytest.raises(ds.DeltaSkipError) as raised:
         DeltaTable.create(tmp_path / "t", columns)
     assert reason in str(raised.value)
 
 
 def test_a_clustering_column_has_bounds(tmp_path: Path) -> None:
-    with pytest.raises(SchemaError, match="cannot be clustered by v, because its type has no bounds"):
+    with pytest.raises(ds.SchemaError, match="cannot be clustered by v, because its type has no bounds"):
         DeltaTable.create(tmp_path / "t", "id INT, v VARIANT", cluster_by=["v"])
 
 
@@ -227,14 +217,14 @@ def test_properties_in_any_letter_case_and_versions_of_the_protocol(
 
 def test_a_property_without_its_prefix_is_kept_with_a_warning(tmp_path: Path) -> None:
     for name in ("appendOnly", "appendonly"):
-        with pytest.warns(WriteWarning, match=rf"ignores the property {name}, .* Did you mean delta\.appendOnly\?"):
+        with pytest.warns(ds.WriteWarning, match=rf"ignores the property {name}, .* Did you mean delta\.appendOnly\?"):
             table = DeltaTable.create(tmp_path / name, "id BIGINT", properties={name: "true", "mine": "1"})
         assert table.snapshot.properties == {name: "true", "mine": "1"}
 
 
 @looped("version, message", [("x", "must be a version"), ("9", "reader versions 1 to 3")])
 def test_versions_that_the_protocol_does_not_have_are_refused(tmp_path: Path, version: str, message: str) -> None:
-    with pytest.raises(InvalidArgument, match=message):
+    with pytest.raises(ds.InvalidArgument, match=message):
         DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.minReaderVersion": version})
     assert not (tmp_path / "t").exists()
 
@@ -242,7 +232,7 @@ def test_versions_that_the_protocol_does_not_have_are_refused(tmp_path: Path, ve
 def test_parquet_files_in_the_folder_of_a_new_table_are_named(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     pq.write_table(pa.table({"id": [1]}), tmp_path / "t" / "mine.parquet")
-    with pytest.warns(WriteWarning, match=r"such as mine\.parquet: VACUUM will delete them.*convert_to_delta"):
+    with pytest.warns(ds.WriteWarning, match=r"such as mine\.parquet: VACUUM will delete them.*convert_to_delta"):
         assert DeltaTable.create(tmp_path / "t", "id BIGINT").scan().count() == 0
     (tmp_path / "u").mkdir()
     pq.write_table(pa.table({"id": [1]}), tmp_path / "u" / "mine.parquet")

@@ -1,7 +1,5 @@
 """DeltaTable.detail(): facts about a version, as DESCRIBE DETAIL reports them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.sparkexpr.types.data_types import LONG, STRING
-from tests.builder import TableBuilder, add, bounds
+from tests.builder import TableBuilder, add, bounds, relog
 from tests.corpus import CorpusTable, each_table
 from tests.looped import looped
 
@@ -54,12 +52,8 @@ def test_features_are_those_that_the_protocol_lists_or_implies(tmp_path: Path) -
     TableBuilder(root, {"c": LONG}).commit()
     listed = ("columnMapping", "deletionVectors", "timestampNtz", "typeWidening")
     assert ds.DeltaTable(root).detail().table_features == listed
-    log = root / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    for line in lines:
-        if "protocol" in line:
-            line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 3}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    plain = {"minReaderVersion": 1, "minWriterVersion": 3}
+    relog(root, lambda action: action.update(protocol=plain) if "protocol" in action else None)
     assert ds.DeltaTable(root).detail().table_features == ("appendOnly", "checkConstraints", "invariants")
 
 
@@ -98,14 +92,9 @@ def test_json_has_every_field(folder: Path) -> None:
 
 def test_times_beyond_datetime_are_unknown(tmp_path: Path) -> None:
     TableBuilder(tmp_path, {"c": LONG}).commit()
-    log = tmp_path / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     expected: dict[int, datetime | None] = {0: datetime(1970, 1, 1, tzinfo=UTC), 2**62: None}
     for time, moment in expected.items():
-        for line in lines:
-            if "metaData" in line:
-                line["metaData"]["createdTime"] = time
-        log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        relog(tmp_path, lambda action, time=time: action.get("metaData", {}).update(createdTime=time))
         assert ds.DeltaTable(tmp_path).detail().created_at == moment
 
 

@@ -1,7 +1,5 @@
 """A table that could not be created leaves no folder behind, and takes none away that was there before."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """Hidden partition columns: what scans, the change feed, merges and writers without Spark do with them."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any

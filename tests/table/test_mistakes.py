@@ -1,7 +1,5 @@
 """Mistakes that are easily made: the message names what is wrong, and what to write instead."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from datetime import date, timedelta

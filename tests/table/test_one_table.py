@@ -1,7 +1,5 @@
 """A handle means a table, not a path: what another writer has put at its path is neither read nor changed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tables and scans in other processes: the same version, the same rows, and no secrets unless they are asked for."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import inspect

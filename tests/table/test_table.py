@@ -1,7 +1,5 @@
 """DeltaTable: how it is shown, names that were renamed, and one report of statistics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

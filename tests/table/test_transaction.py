@@ -1,7 +1,5 @@
 """Several writes in one transaction: one version of the table, or nothing of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """A transaction that deletes or updates rows and appends others: the change data feed has all of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

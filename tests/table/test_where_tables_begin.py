@@ -1,7 +1,5 @@
 """Where a table can be created: not in a table's own folders, and not on top of a table or of what is left of one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows in one line: `deltaskip.write`, and `DeltaTable.create` with rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Transforms as values, as SQL text, and as the generated columns that contain them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The place of a table that a test makes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A table's history told twice: by deltaskip, and by a plain Python model that the log is held against."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -6,8 +6,6 @@ Each works on a copy of TABLE, FOLDER/0, FOLDER/1 …; the last one is not kille
 killed, or "done".
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 

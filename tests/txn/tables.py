@@ -1,7 +1,5 @@
 """Tables to write to: logs with every property and feature that a test names, and actions for them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +13,7 @@ from deltaskip.actions import AddFile, DeletionVectorDescriptor, Metadata, Remov
 from deltaskip.errors import CommitConflict
 from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, StructField, StructType
 from deltaskip.storage import Storage
-from tests.builder import TableBuilder, json_lines, log_file, metadata, protocol_of
+from tests.builder import TableBuilder, json_lines, logged, metadata, protocol_of
 
 SCHEMA = StructType((StructField("id", LONG), StructField("name", STRING), StructField("part", INTEGER)))
 
@@ -98,15 +96,9 @@ def append(table: ds.DeltaTable, *files: AddFile) -> int:
     return txn.commit()
 
 
-def lines(path: Path, version: int) -> list[dict[str, Any]]:
-    """The actions of a commit."""
-    text = log_file(path, version).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def actions(path: Path, version: int, name: str) -> list[dict[str, Any]]:
     """The members of a commit's actions of that name."""
-    return [line[name] for line in lines(path, version) if name in line]
+    return [line[name] for line in logged(path, version) if name in line]
 
 
 def paths(path: Path) -> list[str]:

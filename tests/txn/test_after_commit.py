@@ -1,7 +1,5 @@
 """Checksums, checkpoints and clean-up that follow a commit."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several processes commit to one table at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -9,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import deltaskip as ds
+from tests.builder import logged
 from tests.extent import extent
-from tests.txn.tables import actions, lines, make_table, paths
+from tests.txn.tables import actions, make_table, paths
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESSES = extent(4, 8)
@@ -43,7 +42,7 @@ def test_every_commit_of_several_processes_is_there_once_and_in_order(tmp_path: 
     for name, versions in said.items():
         for number, version in enumerate(versions):
             assert [add["path"] for add in actions(folder, version, "add")] == [f"{name}-{number}"]
-    times = [lines(folder, version)[0]["commitInfo"]["inCommitTimestamp"] for version in range(total + 1)]
+    times = [logged(folder, version)[0]["commitInfo"]["inCommitTimestamp"] for version in range(total + 1)]
     assert all(earlier < later for earlier, later in pairwise(times))
     assert paths(folder) == sorted(f"{name}-{number}" for name in names for number in range(COMMITS))
     assert ds.DeltaTable(folder).app_versions == dict.fromkeys(names, COMMITS - 1)

@@ -1,7 +1,5 @@
 """Processes and threads that delete, update, merge, append and optimize one table: the result is a serial order's."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Every pair of a transaction and a commit that came first: which conflict, which do not, and what the error says."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A store or catalog that refuses every commit as one that exists, although nobody has written it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What table features ask of a transaction: new rows, change files, deletion vectors, domains, times and row ids."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -13,8 +11,9 @@ from deltaskip.actions import AddCdcFile, Metadata, add_actions, with_stats
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.sparkexpr.types import INTEGER, LONG, StructField, StructType
+from tests.builder import logged
 from tests.each import each
-from tests.txn.tables import actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
+from tests.txn.tables import actions, append, commits, file, gone, make_table, members_of, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
@@ -213,12 +212,12 @@ def test_domains_need_their_feature(folder: Path) -> None:
 def test_in_commit_timestamps_come_first_and_never_go_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make_table(folder, {ICT: "true"}, ["inCommitTimestamp"])
     append(table, file("a"))
-    [first] = lines(folder, 1)[:1]
+    [first] = logged(folder, 1)[:1]
     assert first["commitInfo"]["inCommitTimestamp"] > 1_700_000_000_000
     monkeypatch.setattr("time.time_ns", lambda: 1_000_000)
     append(table, file("b"))
     append(table, file("c"))
-    times = [lines(folder, version)[0]["commitInfo"]["inCommitTimestamp"] for version in (1, 2, 3)]
+    times = [logged(folder, version)[0]["commitInfo"]["inCommitTimestamp"] for version in (1, 2, 3)]
     assert times == [times[0], times[0] + 1, times[0] + 2]
     assert table.refresh().in_commit_timestamp == times[2]
 
@@ -228,7 +227,7 @@ def test_enabling_in_commit_timestamps_says_since_when(folder: Path) -> None:
     txn = table.transaction()
     txn.set_metadata(Metadata(**{**members_of(table.metadata), "configuration": {"a": "b", ICT: "true"}}))
     txn.commit()
-    time = lines(folder, 1)[0]["commitInfo"]["inCommitTimestamp"]
+    time = logged(folder, 1)[0]["commitInfo"]["inCommitTimestamp"]
     assert dict(table.refresh().properties) == {
         "a": "b",
         ICT: "true",

@@ -1,7 +1,5 @@
 """Adds and removes that a table cannot take: each is refused before anything is written, by name."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A table on HDFS, committed to, checkpointed and cleaned up as one on disk; also by writers that are killed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random histories of several writers, checkpoints of both kinds and clean-ups: the log is what the model says."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

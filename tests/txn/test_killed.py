@@ -1,7 +1,5 @@
 """kill -9 at every step of a commit leaves a table that opens with the old or the new version."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

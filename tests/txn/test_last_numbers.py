@@ -1,7 +1,5 @@
 """Numbers that a commit continues at the end of 64 bits: it is refused before anything is written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import CorruptLog, DeltaSkipError, InvalidCommit
+from tests.builder import relog
 from tests.each import each
 
 LAST = 2**63 - 1
@@ -24,13 +23,7 @@ def _table(path: Path, properties: dict[str, str], change: Callable[[dict[str, A
     """A table with rows whose last commit was changed, line by line."""
     table = ds.DeltaTable.create(str(path), "c BIGINT", properties=properties)
     table.append(ROWS)
-    commit = path / "_delta_log" / f"{1:020d}.json"
-    actions = [json.loads(line) for line in commit.read_text().splitlines()]
-    for action in actions:
-        change(action)
-    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
-    for checksum in (path / "_delta_log").glob("*.crc"):
-        checksum.unlink()
+    relog(path, change, 1)
     return str(path)
 
 

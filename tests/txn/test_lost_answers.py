@@ -1,7 +1,5 @@
 """Answers to commits that are lost after the commit has landed, on a store that answers with any fault."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

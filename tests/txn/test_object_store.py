@@ -1,7 +1,5 @@
 """A table on an S3-compatible server, committed to, checkpointed and cleaned up as one on disk."""
 
-from __future__ import annotations
-
 import pytest
 
 import deltaskip as ds

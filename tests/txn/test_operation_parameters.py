@@ -1,7 +1,5 @@
 """Parameters of an operation, as logged and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Protocols and metadata that a transaction may not set: features lost or half listed, rules that old files break."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,18 +12,10 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit, UnsupportedFeature
-from deltaskip.sparkexpr.types import (
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    StructField,
-    StructType,
-    schema_to_json,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.txn.transaction import Transaction
-from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, vector
+from tests.builder import logged
+from tests.txn.tables import SCHEMA, actions, append, file, gone, make_table, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
@@ -35,7 +25,7 @@ ICT = "delta.enableInCommitTimestamps"
 def change(
     txn: Transaction,
     properties: Mapping[str, str] | None = None,
-    schema: StructType | None = None,
+    schema: t.StructType | None = None,
     partition_by: Sequence[str] | None = None,
 ) -> None:
     """Set the metadata with these properties beside those that are there."""
@@ -44,7 +34,7 @@ def change(
         replace(
             old,
             configuration={**old.configuration, **(properties or {})},
-            schema_string=old.schema_string if schema is None else schema_to_json(schema),
+            schema_string=old.schema_string if schema is None else t.schema_to_json(schema),
             partition_columns=old.partition_columns if partition_by is None else tuple(partition_by),
         )
     )
@@ -129,17 +119,17 @@ def test_an_append_only_table_needs_the_feature(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "feature"),
     [
-        (StructField("more", TIMESTAMP_NTZ), "timestampNtz"),
-        (StructField("more", StructType((StructField("x", VARIANT),))), "variantType"),
-        (StructField("more", LONG, True, {"delta.generationExpression": "id + 1"}), "generatedColumns"),
-        (StructField("more", LONG, True, {"delta.identity.start": 1}), "identityColumns"),
-        (StructField("more", LONG, True, {"CURRENT_DEFAULT": "5"}), "allowColumnDefaults"),
-        (StructField("more", STRING, True, {"__COLLATIONS": {"more": "icu.UNICODE_CI"}}), "collations"),
+        (t.StructField("more", t.TIMESTAMP_NTZ), "timestampNtz"),
+        (t.StructField("more", t.StructType((t.StructField("x", t.VARIANT),))), "variantType"),
+        (t.StructField("more", t.LONG, True, {"delta.generationExpression": "id + 1"}), "generatedColumns"),
+        (t.StructField("more", t.LONG, True, {"delta.identity.start": 1}), "identityColumns"),
+        (t.StructField("more", t.LONG, True, {"CURRENT_DEFAULT": "5"}), "allowColumnDefaults"),
+        (t.StructField("more", t.STRING, True, {"__COLLATIONS": {"more": "icu.UNICODE_CI"}}), "collations"),
     ],
 )
-def test_a_column_that_uses_a_feature_needs_it(tmp_path: Path, column: StructField, feature: str) -> None:
+def test_a_column_that_uses_a_feature_needs_it(tmp_path: Path, column: t.StructField, feature: str) -> None:
     txn = make_table(tmp_path / "t").transaction()
-    change(txn, schema=StructType((*SCHEMA.fields, column)))
+    change(txn, schema=t.StructType((*SCHEMA.fields, column)))
     refused(txn, InvalidCommit, f"needs the table feature {feature}")
 
 
@@ -150,9 +140,9 @@ def test_what_the_table_uses_already_without_its_feature_stops_nothing(tmp_path:
     assert txn.commit() == 1
 
 
-def with_field(name: str, field: StructField) -> StructType:
+def with_field(name: str, field: t.StructField) -> t.StructType:
     """The usual schema with one column replaced."""
-    return StructType(tuple(field if each.name == name else each for each in SCHEMA.fields))
+    return t.StructType(tuple(field if each.name == name else each for each in SCHEMA.fields))
 
 
 INVARIANT = '{"expression":{"expression":"id > 0"}}'
@@ -161,28 +151,34 @@ NEEDS_NO_FILES: dict[str, tuple[Callable[[Transaction], None], str]] = {
     "constraint": (lambda txn: change(txn, {"delta.constraints.positive": "id > 0"}), r"constraint positive"),
     "invariant": (
         lambda txn: change(
-            txn, schema=with_field("id", StructField("id", LONG, True, {"delta.invariants": INVARIANT}))
+            txn, schema=with_field("id", t.StructField("id", t.LONG, True, {"delta.invariants": INVARIANT}))
         ),
         r"delta\.invariants of the column id",
     ),
-    "not null": (lambda txn: change(txn, schema=with_field("id", StructField("id", LONG, False))), "id to NOT NULL"),
+    "not null": (
+        lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.LONG, False))),
+        "id to NOT NULL",
+    ),
     "new not null": (
-        lambda txn: change(txn, schema=StructType((*SCHEMA.fields, StructField("more", LONG, False)))),
+        lambda txn: change(txn, schema=t.StructType((*SCHEMA.fields, t.StructField("more", t.LONG, False)))),
         "more to NOT NULL",
     ),
     "generated": (
         lambda txn: change(
             txn,
             schema=with_field(
-                "id", StructField("id", LONG, True, {"delta.generationExpression": "CAST(part AS BIGINT)"})
+                "id", t.StructField("id", t.LONG, True, {"delta.generationExpression": "CAST(part AS BIGINT)"})
             ),
         ),
         r"delta\.generationExpression of the column id",
     ),
     "partitioning": (lambda txn: change(txn, partition_by=["part"]), "partition columns"),
-    "type": (lambda txn: change(txn, schema=with_field("part", StructField("part", STRING))), "type of the column"),
-    "dropped": (lambda txn: change(txn, schema=StructType(SCHEMA.fields[:2])), "drops the column part"),
-    "narrower": (lambda txn: change(txn, schema=with_field("id", StructField("id", INTEGER))), "type of the column id"),
+    "type": (lambda txn: change(txn, schema=with_field("part", t.StructField("part", t.STRING))), "type of the column"),
+    "dropped": (lambda txn: change(txn, schema=t.StructType(SCHEMA.fields[:2])), "drops the column part"),
+    "narrower": (
+        lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.INTEGER))),
+        "type of the column id",
+    ),
 }
 
 
@@ -222,9 +218,9 @@ def test_the_expression_of_a_generated_column_changes_with_the_names_of_its_colu
     table.append(pa.Table.from_pylist([{"a": {"x": 1}, "b": 2}], rows))
     a, b, g = table.schema.fields
 
-    def schema(name: str, text: str) -> StructType:
+    def schema(name: str, text: str) -> t.StructType:
         generated = replace(g, metadata={**g.metadata, "delta.generationExpression": text})
-        return StructType((a, replace(b, name=name), generated))
+        return t.StructType((a, replace(b, name=name), generated))
 
     for name, text in (("c", "a.x + a.x"), ("c", "c + a.x"), ("c", "a.x - c"), ("b", "a.x + b + 0")):
         txn = table.refresh().transaction()
@@ -250,17 +246,17 @@ def test_a_type_may_widen_where_the_column_says_so(tmp_path: Path) -> None:
     append(table, file("a"))
     txn = table.refresh().transaction()
     widened = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
-    change(txn, schema=with_field("part", StructField("part", LONG, True, widened)))
+    change(txn, schema=with_field("part", t.StructField("part", t.LONG, True, widened)))
     assert txn.commit() == 2
 
 
-def mapped(ids: Mapping[str, int], **physical: str) -> StructType:
+def mapped(ids: Mapping[str, int], **physical: str) -> t.StructType:
     """Columns with these ids."""
-    return StructType(
+    return t.StructType(
         tuple(
-            StructField(
+            t.StructField(
                 name,
-                LONG,
+                t.LONG,
                 True,
                 {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": physical.get(name, f"col-{name}")},
             )
@@ -274,7 +270,7 @@ def test_column_mapping_keeps_names_and_counts_its_ids(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", properties, ["columnMapping"], mapped({"id": 1, "part": 2}))
     append(table, file("a"))
     highest = "delta.columnMapping.maxColumnId"
-    cases: list[tuple[dict[str, str], StructType, str]] = [
+    cases: list[tuple[dict[str, str], t.StructType, str]] = [
         ({}, mapped({"id": 1, "part": 2, "more": 3}), "maxColumnId"),
         ({highest: "1"}, mapped({"id": 1}), "maxColumnId"),
         ({highest: "3"}, mapped({"id": 1, "part": 2, "more": 2}), "column id 2 twice"),
@@ -292,7 +288,7 @@ def test_column_mapping_keeps_names_and_counts_its_ids(tmp_path: Path) -> None:
 
 
 def test_mapping_by_name_begins_with_the_names_that_the_files_have(tmp_path: Path) -> None:
-    schema = StructType((StructField("id", LONG), StructField("part", LONG)))
+    schema = t.StructType((t.StructField("id", t.LONG), t.StructField("part", t.LONG)))
     table = make_table(tmp_path / "t", features=["columnMapping"], schema=schema)
     append(table, file("a"))
     mode = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
@@ -340,7 +336,7 @@ def test_a_commit_says_whether_rows_kept_their_ids(tmp_path: Path) -> None:
     txn.remove(gone("c"))
     txn.add(file("d"))
     txn.commit()
-    tags = [lines(tmp_path / "t", version)[0]["commitInfo"]["tags"] for version in (1, 2, 3, 4)]
+    tags = [logged(tmp_path / "t", version)[0]["commitInfo"]["tags"] for version in (1, 2, 3, 4)]
     assert [tag["delta.rowTracking.preserved"] for tag in tags] == ["true", "true", "true", "false"]
 
 
@@ -403,7 +399,7 @@ def test_the_first_in_commit_timestamp_is_after_the_commits_before_it(
     txn = table.transaction()
     change(txn, {ICT: "true"})
     txn.commit()
-    assert lines(tmp_path / "t", 1)[0]["commitInfo"]["inCommitTimestamp"] == before + 1
+    assert logged(tmp_path / "t", 1)[0]["commitInfo"]["inCommitTimestamp"] == before + 1
 
 
 def cluster(txn: Transaction, configuration: str) -> None:

@@ -1,7 +1,5 @@
 """Requests of commits to an object store, and commits on a version that was listed a moment ago."""
 
-from __future__ import annotations
-
 import shutil
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Files that are removed as columns: the commit, its errors and its conflicts are those of single remove actions."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Two changes of one file that mark different rows are both committed; each rule of `txn.row_level` by its name."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Random transactions that overlap: whatever is committed is what it would have been, had they run one by one."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Operations on little data: what they list, start and keep."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What a transaction writes, and what it refuses before it writes anything."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable
@@ -16,9 +14,9 @@ from deltaskip.actions import Metadata, Protocol, add_actions, remove_of, with_s
 from deltaskip.errors import CommitConflict, InvalidCommit, StorageError, UnsupportedFeature
 from deltaskip.sparkexpr.types import LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
-from tests.builder import protocol_of
+from tests.builder import logged, protocol_of
 from tests.each import each
-from tests.txn.tables import SCHEMA, actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
+from tests.txn.tables import SCHEMA, actions, append, commits, file, gone, make_table, members_of, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
@@ -31,7 +29,7 @@ def test_a_commit_is_the_next_version(folder: Path) -> None:
     assert txn.version is None
     assert txn.commit() == txn.version == 1
     assert paths(folder) == ["a", "b"]
-    info = lines(folder, 1)[0]["commitInfo"]
+    info = logged(folder, 1)[0]["commitInfo"]
     assert info["operation"] == "WRITE"
     assert info["operationParameters"] == {"mode": "Append", "partitionBy": '["a"]', "n": "1"}
     assert info["operationMetrics"] == {"numFiles": "2"}
@@ -173,7 +171,7 @@ def test_files_are_replaced_in_one_commit(folder: Path) -> None:
     [first, second] = actions(folder, 2, "remove")
     assert (first["path"], first["size"], first["deletionTimestamp"]) == ("a", 100, 5)
     assert first["extendedFileMetadata"] is True
-    assert lines(folder, 2)[0]["commitInfo"]["isBlindAppend"] is False
+    assert logged(folder, 2)[0]["commitInfo"]["isBlindAppend"] is False
     assert second["path"] == "b"
 
 
@@ -184,7 +182,7 @@ def test_statistics_are_replaced_by_an_add_that_changes_no_data(folder: Path) ->
     txn = table.transaction(operation="RECOMPUTE STATISTICS")
     txn.add(with_stats(a, '{"numRecords":7}'))
     txn.commit()
-    info = lines(folder, 2)[0]["commitInfo"]
+    info = logged(folder, 2)[0]["commitInfo"]
     assert (info["isBlindAppend"], info["isolationLevel"]) == (False, "SnapshotIsolation")
     rows = table.refresh().scan().files(stats=True).to_pylist()
     found = {row["path"]: row for row in rows}

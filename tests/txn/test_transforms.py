@@ -1,7 +1,5 @@
 """Writers of different partitions of a transform: a predicate on its source is a predicate on the partitions, too."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

@@ -9,8 +9,6 @@ other, in the order of the log; every operation that a writer saw succeed is in 
 did so by a conflict with a name.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -28,6 +26,7 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip.errors import CommitConflict
+from tests import builder
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = 400
@@ -249,10 +248,7 @@ def logged(table: ds.DeltaTable) -> list[tuple[int, Operation | None]]:
     """Version and operation of every commit."""
     found: list[tuple[int, Operation | None]] = []
     for version in range(table.version + 1):
-        path = Path(table.snapshot.root) / "_delta_log" / f"{version:020}.json"
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        info = next(line["commitInfo"] for line in lines if "commitInfo" in line)
-        text = info.get("userMetadata")
+        text = builder.logged(table.snapshot.root, version, kind="commitInfo")[0].get("userMetadata")
         found.append((version, None if text is None else json.loads(text)))
     return found
 

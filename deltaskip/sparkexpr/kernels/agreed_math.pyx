@@ -58,7 +58,7 @@ cdef struct Angle:
     int turns
 
 
-def agreed(str name, object values):
+def agreed(str name not None, values: ArrowArrayExportable) -> tuple[pa.DoubleArray, pa.UInt8Array]:
     """Return a function of each double of a float64 array, and as uint8 where it is not certain (1).
 
     Args:

@@ -22,7 +22,7 @@ cdef enum:
 cdef const char* BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
-def hex_digits(object values):
+def hex_digits(values: ArrowArrayExportable) -> pa.StringArray:
     """Return the bytes of strings or binary as strings of hexadecimal digits, in upper case."""
     cdef BinaryView view = binary_view(values)
     cdef Written out = written_like(view)
@@ -43,7 +43,7 @@ def hex_digits(object values):
     return out.array(pa.string())
 
 
-def digits_of_longs(object values, int bits):
+def digits_of_longs(values: ArrowArrayExportable, int bits) -> pa.StringArray:
     """Return the 64 bits of each integer of an int64 array as digits of `bits` bits, 1 or 4, without leading zeros.
 
     Raises TypeError for another format, and ValueError for another number of bits.
@@ -71,7 +71,7 @@ def digits_of_longs(object values, int bits):
     return out.array(pa.string())
 
 
-def from_hex(object texts):
+def from_hex(texts: ArrowArrayExportable) -> pa.BinaryArray:
     """Return the bytes of hexadecimal digits; null for other characters. An odd first digit is a byte."""
     cdef BinaryView view = binary_view(texts)
     cdef ByteBuffer valid = zeros((view.length + 7) // 8)
@@ -104,7 +104,7 @@ def from_hex(object texts):
     return out.array(pa.binary())
 
 
-def base64_digits(object values):
+def base64_digits(values: ArrowArrayExportable) -> pa.StringArray:
     """Return the bytes of strings or binary in base 64, padded, in lines of 76 characters that CRLF divides."""
     cdef BinaryView view = binary_view(values)
     cdef Written out = written_like(view)
@@ -139,7 +139,7 @@ def base64_digits(object values):
     return out.array(pa.string())
 
 
-def from_base64(object texts):
+def from_base64(texts: ArrowArrayExportable) -> pa.BinaryArray:
     """Return the bytes of texts in base 64 of one line, padded or not; null for other texts."""
     cdef BinaryView view = binary_view(texts)
     cdef ByteBuffer valid = zeros((view.length + 7) // 8)
@@ -187,7 +187,7 @@ def from_base64(object texts):
     return out.array(pa.binary())
 
 
-def valid_utf8(object values):
+def valid_utf8(values: ArrowArrayExportable) -> pa.BooleanArray:
     """Return whether the bytes of each row are UTF-8; null where it is null."""
     cdef BinaryView view = binary_view(values)
     cdef ByteBuffer out = zeros((view.length + 7) // 8)
@@ -199,7 +199,7 @@ def valid_utf8(object values):
     return _flags(out, view)
 
 
-def luhn_checks(object texts):
+def luhn_checks(texts: ArrowArrayExportable) -> pa.BooleanArray:
     """Return whether each text has digits of ASCII only, at least one, and passes Luhn's check; null where it is null."""
     cdef BinaryView view = binary_view(texts)
     cdef ByteBuffer out = zeros((view.length + 7) // 8)

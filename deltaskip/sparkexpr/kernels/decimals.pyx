@@ -52,7 +52,10 @@ cdef dict ROUNDINGS = {
 }
 
 
-def compute(object left, object right, int left_scale, int right_scale, str op, int precision, int scale):
+def compute(
+    left: ArrowArrayExportable, right: ArrowArrayExportable, int left_scale, int right_scale, str op not None,
+    int precision, int scale,
+) -> tuple[pa.Decimal128Array, pa.UInt8Array]:
     """Return `left op right`, rounded half up, as decimal128(38, scale), and the states as uint8.
 
     Args:
@@ -85,7 +88,9 @@ def compute(object left, object right, int left_scale, int right_scale, str op, 
     return _arrays(found, validity, states, rows, scale)
 
 
-def rescale(object values, int old_scale, int precision, int scale, str rounding="half up", int zeros=0):
+def rescale(
+    values: ArrowArrayExportable, int old_scale, int precision, int scale, str rounding not None="half up", int zeros=0
+) -> tuple[pa.Decimal128Array, pa.UInt8Array]:
     """Return decimals at another scale as decimal128(38, scale), and the states as uint8.
 
     Args:

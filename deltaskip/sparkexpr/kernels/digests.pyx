@@ -279,7 +279,7 @@ cdef void _digest(
     memcpy(out, h, bits // 8)
 
 
-def digests(object values, int bits, bint instructions=True):
+def digests(values: ArrowArrayExportable, int bits, bint instructions=True) -> pa.StringArray:
     """Return the digest of each value in lower case hexadecimal digits.
 
     values: Strings or binary. bits: 128 for MD5, 160 for SHA-1, or 224, 256, 384 or 512 for SHA-2.

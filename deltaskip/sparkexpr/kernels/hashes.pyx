@@ -22,7 +22,9 @@ cdef uint64_t P4 = 0x85EBCA77C2B2AE63
 cdef uint64_t P5 = 0x27D4EB2F165667C5
 
 
-def hash_numbers(object values, object seeds, int width, bint wide=False):
+def hash_numbers(
+    values: ArrowArrayExportable, seeds: ArrowArrayExportable, int width, bint wide=False
+) -> pa.Int64Array:
     """Return the hashes of an int64 array as integers of `width` bytes, 4 or 8.
 
     Raises TypeError for another format and ValueError for another width, seeds with nulls, or of another length.
@@ -37,7 +39,7 @@ def hash_numbers(object values, object seeds, int width, bint wide=False):
     return _array(out)
 
 
-def hash_decimals(object values, object seeds, bint wide=False):
+def hash_decimals(values: ArrowArrayExportable, seeds: ArrowArrayExportable, bint wide=False) -> pa.Int64Array:
     """Return the hashes of decimal128 as the fewest bytes of their unscaled integers, the highest first.
 
     Raises TypeError for another format, and ValueError for seeds with nulls, or of another length.
@@ -51,7 +53,7 @@ def hash_decimals(object values, object seeds, bint wide=False):
     return _array(out)
 
 
-def hash_bytes(object values, object seeds, bint wide=False):
+def hash_bytes(values: ArrowArrayExportable, seeds: ArrowArrayExportable, bint wide=False) -> pa.Int64Array:
     """Return the hashes of strings or binary.
 
     Raises TypeError for another format, and ValueError for seeds with nulls, or of another length.

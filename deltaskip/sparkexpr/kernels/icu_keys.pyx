@@ -21,7 +21,7 @@ cdef int64_t KEY_ROOM = 512
 cdef int64_t SOME = 1024
 
 
-def sort_keys(IcuCollator collator not None, object array, bint rtrim=False):
+def sort_keys(IcuCollator collator not None, array: ArrowArrayExportable, bint rtrim=False) -> pa.LargeBinaryArray:
     """Return ICU's sort keys as large_binary, with the final zero; nulls stay null.
 
     Their unsigned byte order is the collation. Bytes that are not UTF-8 count as U+FFFD, one for each maximal part.
@@ -40,7 +40,7 @@ def sort_keys(IcuCollator collator not None, object array, bint rtrim=False):
     return pa.Array.from_buffers(pa.large_binary(), view.length, buffers)
 
 
-def sort_key(IcuCollator collator not None, bytes text not None, bint rtrim=False):
+def sort_key(IcuCollator collator not None, bytes text not None, bint rtrim=False) -> bytes:
     """Return the sort key of one text, as in sort_keys."""
     cdef ByteBuffer ends = ByteBuffer.__new__(ByteBuffer)
     cdef ByteBuffer keys = ByteBuffer.__new__(ByteBuffer)

@@ -32,9 +32,26 @@ cdef int NEWEST = 150
 
 
 cdef class IcuLibrary:
+    """One ICU4C library in this process, loaded by dlopen. It is never unloaded: ICU keeps pointers of its own.
+
+    Attributes:
+        path: File of libicui18n.
+        version: Version major.minor as the library reports it: "77.1".
+        suffix: Suffix of its symbols: "_77", or empty.
+        source: Name for messages: its path, unless another was given.
+    """
+
     def __init__(
-        self, str path not None, dependencies=(), *, str data_folder=None, str data_version=None, str source=None
+        self, str path not None, dependencies: Iterable[str] = (), *, str data_folder=None, str data_version=None,
+        str source=None,
     ):
+        """Load a library.
+
+        path: File of libicui18n. dependencies: Files to load before it, in order (libicudata, libicuuc).
+        data_folder, data_version: Directory whose data takes precedence over the library's own, and the version of that
+        data, which becomes the library's: for a file that nothing else in the process uses and that is loaded for the
+        first time. Raises OSError if a file cannot be loaded or lacks a function.
+        """
         cdef void* handle
         for dependency in dependencies:
             _load(dependency)
@@ -87,8 +104,8 @@ cdef class IcuLibrary:
             raise OSError(f"{self.path} has no {symbol.decode()}")
         return address
 
-    def locales(self):
-        """Names of the locales for which the library has a collation, as ICU writes them."""
+    def locales(self) -> tuple[str, ...]:
+        """Locales with a collation in the library, in ICU's spelling: "de", "sr_Cyrl_BA"; without the root."""
         return tuple(
             (<bytes>self.call.get_available(i)).decode("ascii") for i in range(self.call.count_available())
         )
@@ -100,6 +117,12 @@ cdef class IcuLibrary:
 # Or the garbage collector takes the library away before the collator is closed.
 @cython.no_gc_clear
 cdef class IcuCollator:
+    """The collation of one locale of one library. Any number of threads may use it at once.
+
+    Attributes:
+        case_level: Whether case is a separate level, as in collations that distinguish case but not accents.
+    """
+
     def __cinit__(self):
         self.handle = NULL
         memset(self.ranks, 0, sizeof(self.ranks))
@@ -107,6 +130,12 @@ cdef class IcuCollator:
         self.weighed = False
 
     def __init__(self, IcuLibrary library not None, str locale not None, bint ranked=True):
+        """Open the collation of a locale.
+
+        locale: a BCP 47 tag with its attributes, such as "de-AT-u-ks-level2". Raises OSError if ICU refuses it.
+        A locale that the library does not have gives the root collation: check `library.locales()` first.
+        ranked: work out ascii_ranks, which takes milliseconds; without them all is slower and nothing is different.
+        """
         cdef int status = 0
         cdef bytes tag = locale.encode("ascii")
         self.library = library
@@ -148,7 +177,7 @@ cdef class IcuCollator:
         cdef int value = self.library.call.get_attribute(self.handle, attribute, &status)
         return value if status <= 0 else -1
 
-    def ascii_ranks(self):
+    def ascii_ranks(self) -> bytes:
         """The rank of each of the 256 bytes; 0 if a byte alone decides nothing."""
         return bytes([self.ranks[i] for i in range(256)])
 

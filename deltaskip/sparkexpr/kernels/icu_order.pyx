@@ -34,7 +34,9 @@ cdef extern from *:
     int trailing_zeros "__builtin_ctzll"(unsigned long long word) noexcept nogil
 
 
-def compare(IcuCollator collator not None, object array, bytes literal not None, bint rtrim=False):
+def compare(
+    IcuCollator collator not None, array: ArrowArrayExportable, bytes literal not None, bint rtrim=False
+) -> pa.Int8Array:
     """Return int8: -1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null.
 
     Bytes that are not UTF-8 and `rtrim` as in icu_keys.sort_keys. Raises TypeError for another format, and
@@ -55,7 +57,7 @@ def compare(IcuCollator collator not None, object array, bytes literal not None,
     return pa.Array.from_buffers(pa.int8(), view.length, [validity_of(texts), pa.py_buffer(orders)])
 
 
-def min_max(IcuCollator collator not None, object array, bint rtrim=False):
+def min_max(IcuCollator collator not None, array: ArrowArrayExportable, bint rtrim=False) -> tuple[int, int] | None:
     """Return the positions of the first min and the first max, or None if every value is null.
 
     Bytes that are not UTF-8 and `rtrim` as in icu_keys.sort_keys. Raises TypeError for another format, and
@@ -71,7 +73,7 @@ def min_max(IcuCollator collator not None, object array, bint rtrim=False):
     return None if least < 0 else (least, greatest)
 
 
-def compare_texts(IcuCollator collator not None, bytes left not None, bytes right not None, bint rtrim=False):
+def compare_texts(IcuCollator collator not None, bytes left not None, bytes right not None, bint rtrim=False) -> int:
     """Return -1, 0 or 1 as `left` is below, equal to or above `right`. Raises ValueError for strings over 1 GiB."""
     cdef Text a = text_of(left, rtrim)
     cdef Text b = text_of(right, rtrim)

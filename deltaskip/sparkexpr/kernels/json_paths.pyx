@@ -52,7 +52,9 @@ cdef struct Walk:
     int64_t elements
 
 
-def texts_at(object texts, object names, object indices, int containers=2):
+def texts_at(
+    texts: ArrowArrayExportable, names: ArrowArrayExportable, indices: ArrowArrayExportable, int containers=2
+) -> tuple[pa.StringArray, pa.UInt8Array]:
     """Return what is found at the end of a path in each text, and its kind as uint8.
 
     texts: strings. names: binary, the name of each step; indices: int64, its number from 0, or -1 where the name counts.
@@ -108,7 +110,7 @@ def texts_at(object texts, object names, object indices, int containers=2):
     return found, pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)])
 
 
-def array_lengths(object texts):
+def array_lengths(texts: ArrowArrayExportable) -> tuple[pa.Int32Array, pa.UInt8Array]:
     """Return the number of elements of each text that is an array as int32, null for others, and kinds as `texts_at`."""
     cdef BinaryView view = binary_view(texts)
     cdef BinaryView name = binary_view(pa.nulls(0, pa.binary()))
@@ -135,7 +137,9 @@ def array_lengths(object texts):
     return found, pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)])
 
 
-def parts(object texts, int containers):
+def parts(
+    texts: ArrowArrayExportable, int containers
+) -> tuple[pa.Int32Array, pa.StringArray, pa.StringArray, pa.UInt8Array, pa.UInt8Array]:
     """Return what is in the array or the object of each text: their number for each text as int32, then their names,
     texts and kinds, and the kind of each text.
 
@@ -147,12 +151,12 @@ def parts(object texts, int containers):
     cdef ByteBuffer counts = ByteBuffer()
     cdef ByteBuffer kinds = ByteBuffer()
     cdef ByteBuffer valid = zeros((view.length + 7) // 8)
-    cdef Parts found
+    cdef _Parts found
     cdef Walk walk
     cdef int64_t i, before, data_before, name_before
     cdef int code = 0
     cdef uint8_t kind
-    found = Parts()
+    found = _Parts()
     check(counts.reserve(4 * view.length + 4))
     check(kinds.reserve(view.length + 1))
     check(found.names.reserve(64))
@@ -193,7 +197,7 @@ def parts(object texts, int containers):
     )
 
 
-cdef class Parts:
+cdef class _Parts:
     """The names, texts and kinds of what is in objects and arrays."""
     cdef ByteBuffer names, name_ends, data, ends, kinds
     cdef int64_t count
@@ -203,7 +207,7 @@ cdef class Parts:
         self.ends, self.kinds = ByteBuffer(), ByteBuffer()
 
 
-cdef int _parts(Walk* walk, uint8_t kind, int containers, Parts out, BinaryView none) noexcept nogil:
+cdef int _parts(Walk* walk, uint8_t kind, int containers, _Parts out, BinaryView none) noexcept nogil:
     """Append what is in the object or the array where the cursor is; 1 to leave the text."""
     cdef Cursor* c = &walk.cursor
     cdef Text key

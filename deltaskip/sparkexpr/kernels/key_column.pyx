@@ -17,6 +17,12 @@ cdef enum:
 
 
 cdef class KeyColumn:
+    """Binary values, such as sort keys, prepared for comparison with many others in unsigned byte order.
+
+    Holds the array and eight bytes more per value. With `prefix`, only as many bytes of each value are compared as the
+    key has. Raises TypeError for an array that is neither binary nor large_binary.
+    """
+
     cdef object array
     cdef BinaryView view
     cdef uint64_t* words
@@ -25,7 +31,7 @@ cdef class KeyColumn:
     def __cinit__(self):
         self.words = NULL
 
-    def __init__(self, object keys):
+    def __init__(self, keys: pa.Array):
         self.array = keys
         self.view = binary_view(keys)
         self.words = <uint64_t*>malloc(8 * self.view.length + 8)
@@ -42,11 +48,11 @@ cdef class KeyColumn:
         return self.view.length
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Size of the keys and their words in bytes."""
         return self.array.nbytes + 8 * self.view.length
 
-    def keep(self, str op not None, bytes key not None, bint prefix=False):
+    def keep(self, str op not None: Op, bytes key not None, bint prefix=False) -> Lane:
         """Return the keep mask of `value op key`. Nulls are kept. Raises ValueError for another operator."""
         cdef Lane lane
         cdef uint8_t[3] by_order

@@ -4,6 +4,8 @@ A Lane owns its bytes. 1 keeps the row and 0 skips it; every function here reads
 spread and gathered eight at a time in one little-endian word.
 """
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -20,14 +22,21 @@ cdef uint64_t BIT_OF_BYTE = 0x8040201008040201ULL
 cdef uint64_t GATHER = 0x0102040810204080ULL
 
 
-def constant_lane(int64_t n, bint keep):
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class ArrowArrayExportable(Protocol):
+        def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+
+def constant_lane(int64_t n, bint keep) -> Lane:
     """Return a mask of `n` equal bytes. Raises ValueError if `n` is negative."""
     cdef Lane lane = new_lane(n)
     memset(lane.keep, keep, n)
     return lane
 
 
-def take_lane(object codes, object keep_per_code, bint keep_null):
+def take_lane(codes: ArrowArrayExportable, keep_per_code: bytes | bytearray | Lane, bint keep_null) -> Lane:
     """Return the mask `keep_per_code[code]` of int32 codes; a null code gives `keep_null`.
 
     codes: int32 Arrow array, the indices of a dictionary array. keep_per_code: Buffer with one byte per code.
@@ -50,14 +59,14 @@ def take_lane(object codes, object keep_per_code, bint keep_null):
     return lane
 
 
-def and_lanes(Lane a not None, Lane b not None):
+def and_lanes(Lane a not None, Lane b not None) -> None:
     """Keep in `a`, in place, the rows that both masks keep. Raises ValueError if the lengths differ."""
     same_length(a.n, b.n)
     with nogil:
         _and(a.keep, b.keep, a.n)
 
 
-def or_lanes(Lane a not None, Lane b not None):
+def or_lanes(Lane a not None, Lane b not None) -> None:
     """Keep in `a`, in place, the rows that either mask keeps. Raises ValueError if the lengths differ."""
     same_length(a.n, b.n)
     with nogil:
@@ -65,6 +74,8 @@ def or_lanes(Lane a not None, Lane b not None):
 
 
 cdef class Lane:
+    """Keep mask with one byte per row: 1 keep, 0 skip. Writable through the buffer protocol; write only 0 and 1."""
+
     def __cinit__(self):
         self.keep = NULL
         self.n = 0
@@ -81,14 +92,14 @@ cdef class Lane:
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         PyBuffer_FillInfo(buffer, self, self.keep, self.n, 0, flags)
 
-    def count(self):
+    def count(self) -> int:
         """Return the number of kept rows."""
         cdef int64_t total
         with nogil:
             total = _count(self.keep, self.n)
         return total
 
-    def indices(self):
+    def indices(self) -> pa.Int64Array:
         """Return the numbers of the kept rows, ascending, as int64."""
         cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
         cdef int64_t total
@@ -103,7 +114,7 @@ cdef class Lane:
         check(code)
         return pa.Array.from_buffers(pa.int64(), total, [None, pa.py_buffer(out)])
 
-    def to_arrow(self):
+    def to_arrow(self) -> pa.BooleanArray:
         """Return a copy as a boolean array without nulls."""
         cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
         cdef int code

@@ -8,7 +8,7 @@ from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, check,
 from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
 
 
-def repeated_codes(object lengths, object codes, int64_t count):
+def repeated_codes(lengths: ArrowArrayExportable, codes: ArrowArrayExportable, int64_t count) -> pa.UInt8Array:
     """Return for each element, as uint8, whether one before it in its list has its code.
 
     lengths: int64, the number of elements of each list. codes: int64, from 0 and below `count`, those of all lists in
@@ -33,7 +33,10 @@ def repeated_codes(object lengths, object codes, int64_t count):
     return pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(out)])
 
 
-def codes_among(object lengths, object codes, object other_lengths, object other_codes, int64_t count):
+def codes_among(
+    lengths: ArrowArrayExportable, codes: ArrowArrayExportable, other_lengths: ArrowArrayExportable,
+    other_codes: ArrowArrayExportable, int64_t count,
+) -> pa.UInt8Array:
     """Return for each element, as uint8, whether one of the other list of its row has its code.
 
     Arguments and errors are those of `repeated_codes`; there are as many other lists as lists.

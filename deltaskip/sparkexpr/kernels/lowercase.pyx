@@ -37,7 +37,7 @@ cdef class LowercaseTable:
     # Whether blocks of 256 three-byte code points contain only their own lower case; 0 for blocks that UTF-8 lacks.
     cdef uint8_t[256] unchanged
 
-    def __cinit__(self, dict lower not None):
+    def __cinit__(self, dict lower not None: dict[int, int]):
         cdef int32_t code_point, lowered, page
         cdef int used = 1
         cdef uint8_t[4] encoded
@@ -74,7 +74,7 @@ cdef struct Strings:
     const uint8_t* end
 
 
-def lower_keys(object values, LowercaseTable table, bint trim=False):
+def lower_keys(values: ArrowArrayExportable, LowercaseTable table, bint trim=False) -> pa.LargeBinaryArray:
     """Return the key of each value as large_binary; nulls stay null.
 
     values: string or binary, any offsets. Raises TypeError for another format.
@@ -91,7 +91,9 @@ def lower_keys(object values, LowercaseTable table, bint trim=False):
     return pa.Array.from_buffers(pa.large_binary(), view.length, buffers)
 
 
-def compare_lower(object values, bytes literal not None, LowercaseTable table, bint trim=False):
+def compare_lower(
+    values: ArrowArrayExportable, bytes literal not None, LowercaseTable table, bint trim=False
+) -> pa.Int8Array:
     """Return int8: -1, 0 or 1 as the key of each value is below, equal to or above that of `literal`; nulls stay null.
 
     values: string or binary, any offsets. Raises TypeError for another format.
@@ -114,7 +116,7 @@ def compare_lower(object values, bytes literal not None, LowercaseTable table, b
     return pa.Array.from_buffers(pa.int8(), view.length, [validity_buffer(view.validity, view.offset, view.length), pa.py_buffer(out)])
 
 
-def extremes_lower(object values, LowercaseTable table, bint trim=False):
+def extremes_lower(values: ArrowArrayExportable, LowercaseTable table, bint trim=False) -> tuple[int, int] | None:
     """Return the positions of a value with the least and one with the greatest key; None if all values are null.
 
     values: string or binary, any offsets. Raises TypeError for another format.
@@ -129,7 +131,7 @@ def extremes_lower(object values, LowercaseTable table, bint trim=False):
     return None if least < 0 else (least, greatest)
 
 
-def lower_key(bytes value not None, LowercaseTable table, bint trim=False):
+def lower_key(bytes value not None, LowercaseTable table, bint trim=False) -> bytes:
     """Return the key of one value."""
     cdef Folding folding = _folding(table, trim)
     cdef Key key = Key(NULL, 0, 0, 0)

@@ -31,7 +31,9 @@ cdef struct Writing:
     int64_t size
 
 
-def written_in(object texts, int scale, bytes tokens not None, object counts, int whole, int part):
+def written_in(
+    texts: ArrowArrayExportable, int scale, bytes tokens not None, counts: ArrowArrayExportable, int whole, int part
+) -> pa.StringArray:
     """Return numbers, given as texts of integers with `scale` digits behind the point, in a format.
 
     tokens: The tokens of `expr.number_format`, each as a byte: `0` exactly and `9` up to so many digits, `,`, `.`, `$`,
@@ -56,7 +58,9 @@ def written_in(object texts, int scale, bytes tokens not None, object counts, in
     return out.array(pa.string())
 
 
-def read_in(object texts, bytes tokens not None, object counts, int whole, int part):
+def read_in(
+    texts: ArrowArrayExportable, bytes tokens not None, counts: ArrowArrayExportable, int whole, int part
+) -> tuple[pa.Int64Array, pa.UInt8Array]:
     """Return the numbers that texts have in a format, as int64 without the point, and their states as uint8.
 
     The format is that of `written_in`. The states: 0 a number, 1 the text does not have the format, and 2 for a text

@@ -29,7 +29,9 @@ cdef double[15] BELOW = [1e15, 1e14, 1e13, 1e12, 1e11, 1e10, 1e9, 1e8, 1e7, 1e6,
 cdef const char* DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def in_base(object texts, object sources, object targets):
+def in_base(
+    texts: ArrowArrayExportable, sources: ArrowArrayExportable, targets: ArrowArrayExportable
+) -> tuple[pa.StringArray, pa.UInt8Array]:
     """Return integers of 64 bits, written in base `source`, in base `target`, and as uint8 which are beyond 64 bits.
 
     sources, targets: int32 for each row; a text has a sign if the target is negative. The result is null where a text
@@ -58,7 +60,7 @@ def in_base(object texts, object sources, object targets):
     return out.array(pa.string()), pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(beyond)])
 
 
-def fixed_digits(object values, int places):
+def fixed_digits(values: ArrowArrayExportable, int places) -> tuple[pa.StringArray, pa.UInt8Array]:
     """Return doubles with so many digits behind the point, rounded half to even, as texts without the point.
 
     Returns also as uint8 which are left to the caller: infinity, NaN, and those with more than 15 digits. The texts are
@@ -93,7 +95,7 @@ def fixed_digits(object values, int places):
     return out.array(pa.string()), pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(left)])
 
 
-def grouped(object texts, int scale, int whole, int least, int group):
+def grouped(texts: ArrowArrayExportable, int scale, int whole, int least, int group) -> pa.StringArray:
     """Return the texts of integers as numbers with `scale` of their digits behind a point.
 
     whole, least: How many digits are written before and behind the point at least; zeros are added, or left out.

@@ -43,7 +43,7 @@ cdef enum Outcome:
 cdef dict OPERATIONS = {
     "character": CHARACTER, "split": SPLIT, "jump": JUMP, "save": SAVE, "assert": ASSERT, "found": FOUND, "mark": MARK
 }
-PLACES = {
+PLACES: Mapping[str, int] = {
     "begin": BEGIN, "end": END, "last": LAST, "line begin": LINE_BEGIN, "line end": LINE_END, "boundary": BOUNDARY,
     "no boundary": NO_BOUNDARY,
 }
@@ -80,7 +80,11 @@ cdef class Program:
     cdef bint anchored
     cdef uint8_t[32] first
 
-    def __cinit__(self, list code not None, list sets not None, int groups, bytes first, bint anchored):
+    def __cinit__(
+        self, list code not None: list[tuple[object, ...]],
+        list sets not None: Sequence[tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int]]]], int groups,
+        bytes first, bint anchored,
+    ):
         cdef int64_t i, at = 0, total = sum([len(inside) + len(unsure) for inside, unsure in sets])
         cdef int32_t low, high, point
         if not code or code[len(code) - 1] != ("found",) or not 0 <= groups < 1 << 16 or (first is not None and len(first) != 32):
@@ -154,7 +158,9 @@ cdef struct Machine:
     int64_t* slots
 
 
-def search(object texts, Program program not None, list groups not None, int64_t most):
+def search(
+    texts: ArrowArrayExportable, Program program not None, list groups not None: list[int], int64_t most
+) -> tuple[pa.Int64Array, pa.Int64Array, pa.UInt8Array]:
     """Find matches from left to right, none of which overlap, as Java finds them.
 
     Returns where the matches of each text begin, as an int64 array that is longer by one than the texts; the begin and
@@ -207,7 +213,10 @@ def search(object texts, Program program not None, list groups not None, int64_t
     )
 
 
-def joined(object data not None, object starts, object ends, object offsets):
+def joined(
+    object data not None: Buffer, starts: ArrowArrayExportable, ends: ArrowArrayExportable,
+    offsets: ArrowArrayExportable,
+) -> tuple[pa.Buffer, pa.Buffer]:
     """Return strings of pieces of some bytes, as the buffers of a string array: offsets as int32, and data.
 
     Args:

@@ -38,7 +38,7 @@ cdef double EXP_TOP = 7.09782712893383973096e+02
 cdef double EXP_BOTTOM = -7.45133219101941108420e+02
 
 
-def unary(str name, object values):
+def unary(str name not None, values: ArrowArrayExportable) -> pa.DoubleArray:
     """Return a function of each double of a float64 array, null where it is null.
 
     Args:
@@ -59,7 +59,7 @@ def unary(str name, object values):
     return _array(view.length, validity_buffer(view.validity, view.offset, view.length), out)
 
 
-def binary(str name, object left, object right):
+def binary(str name not None, left: ArrowArrayExportable, right: ArrowArrayExportable) -> pa.DoubleArray:
     """Return a function of each pair of doubles of two float64 arrays without nulls.
 
     Args:
@@ -84,12 +84,12 @@ def binary(str name, object left, object right):
     return _array(first.length, None, out)
 
 
-def unary_value(str name, double x):
+def unary_value(str name not None, double x) -> float:
     """Return a function (see `unary`) of one double."""
     return _unary(name)(x)
 
 
-def binary_value(str name, double x, double y):
+def binary_value(str name not None, double x, double y) -> float:
     """Return a function (see `binary`) of one pair of doubles."""
     return _binary(name)(x, y)
 

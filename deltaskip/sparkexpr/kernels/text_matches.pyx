@@ -18,7 +18,7 @@ cdef enum:
     COMMA = 0x2C
 
 
-def likes(object texts, object patterns, str escape not None):
+def likes(texts: ArrowArrayExportable, patterns: ArrowArrayExportable, str escape not None) -> pa.UInt8Array:
     """Return as uint8 whether each text is LIKE the pattern of its row: 0 or 1; 2 if the pattern has a wrong escape.
 
     escape: One character. The result is null where the text is; what it is where the pattern is null does not matter.
@@ -42,7 +42,7 @@ def likes(object texts, object patterns, str escape not None):
     return pa.Array.from_buffers(pa.uint8(), view.length, [validity, pa.py_buffer(out)])
 
 
-def places_in_lists(object words, object lists):
+def places_in_lists(words: ArrowArrayExportable, lists: ArrowArrayExportable) -> pa.Int32Array:
     """Return as int32 the place, from 1, of each word among those of its row with commas between; 0 if it is not there.
 
     The result is null where the word is; what it is where the list is null does not matter. Raises TypeError for other

@@ -21,7 +21,7 @@ from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_typ
 cdef const char* SOUNDS = "01230127022455012623017202"
 
 
-def before_delimiter(object texts, bytes delimiter, int64_t count):
+def before_delimiter(texts: ArrowArrayExportable, bytes delimiter not None, int64_t count) -> pa.Array:
     """Return what stands before a delimiter, the `count`-th from the start, or after the -`count`-th from the end.
 
     The whole text if it has fewer. Delimiters may overlap. Nothing for no delimiter, or a count of 0.
@@ -39,7 +39,7 @@ def before_delimiter(object texts, bytes delimiter, int64_t count):
     return out.array(text_type(view))
 
 
-def part_between(object texts, bytes delimiter, int64_t number):
+def part_between(texts: ArrowArrayExportable, bytes delimiter not None, int64_t number) -> pa.Array:
     """Return the part with a number, from 1, or from the end if it is negative; nothing if there is none.
 
     Without a delimiter the whole text is the only part.
@@ -57,7 +57,7 @@ def part_between(object texts, bytes delimiter, int64_t number):
     return out.array(text_type(view))
 
 
-def byte_slices(object values, int64_t position, int64_t length):
+def byte_slices(values: ArrowArrayExportable, int64_t position, int64_t length) -> pa.Array:
     """Return `length` bytes from a position on: from 1, from the end if negative, and 0 means 1."""
     cdef BinaryView view = binary_view(values)
     cdef Written out = written_like(view)
@@ -77,7 +77,7 @@ def byte_slices(object values, int64_t position, int64_t length):
     return out.array(text_type(view))
 
 
-def located(object texts, bytes part, int64_t start):
+def located(texts: ArrowArrayExportable, bytes part not None, int64_t start) -> pa.Int32Array:
     """Return where a part is found first from the code point `start` on, as int32: from 1, and 0 if it is not found."""
     cdef BinaryView view = binary_view(texts)
     cdef HeldBytes held = HeldBytes(part)
@@ -90,7 +90,7 @@ def located(object texts, bytes part, int64_t start):
     return _array(out, view)
 
 
-def first_code_points(object texts):
+def first_code_points(texts: ArrowArrayExportable) -> pa.Int32Array:
     """Return the first code point of each text as int32; 0 without one."""
     cdef BinaryView view = binary_view(texts)
     cdef ByteBuffer out = _numbers(view.length)
@@ -105,7 +105,7 @@ def first_code_points(object texts):
     return _array(out, view)
 
 
-def translated(object texts, object characters, object others):
+def translated(texts: ArrowArrayExportable, characters: ArrowArrayExportable, others: ArrowArrayExportable) -> pa.Array:
     """Return the texts with each of some code points, in ascending order, replaced by another; -1 leaves it out.
 
     Raises TypeError for arrays that are not int32, and ValueError for nulls in them, or another length.
@@ -130,7 +130,7 @@ def translated(object texts, object characters, object others):
     return out.array(text_type(view))
 
 
-def capitalized(object texts):
+def capitalized(texts: ArrowArrayExportable) -> pa.Array:
     """Return the texts with the first letter of each word in upper case and the others in lower case, of ASCII only.
 
     Words begin after blanks.
@@ -159,7 +159,7 @@ def capitalized(object texts):
     return out.array(text_type(view))
 
 
-def soundexes(object texts):
+def soundexes(texts: ArrowArrayExportable) -> pa.Array:
     """Return the Soundex code of each text; the text itself if it does not begin with a letter of ASCII."""
     cdef BinaryView view = binary_view(texts)
     cdef Written out = written_like(view)
@@ -176,7 +176,7 @@ def soundexes(object texts):
     return out.array(text_type(view))
 
 
-def edit_distances(object left, object right):
+def edit_distances(left: ArrowArrayExportable, right: ArrowArrayExportable) -> pa.Int32Array:
     """Return the Levenshtein distance of each pair of texts, in code points, as int32; null where one is null.
 
     Raises ValueError for arrays of different lengths.
@@ -212,7 +212,7 @@ def edit_distances(object left, object right):
     return pa.Array.from_buffers(pa.int32(), one.length, [pa.py_buffer(valid), pa.py_buffer(out)])
 
 
-def has_parts(object texts, object parts, int place):
+def has_parts(texts: ArrowArrayExportable, parts: ArrowArrayExportable, int place) -> pa.UInt8Array:
     """Return as uint8 whether each text has the part of its row, null where one is null.
 
     place: Where: 0 at the start, 1 anywhere, 2 at the end. Raises ValueError for arrays of different lengths.

@@ -21,7 +21,7 @@ cdef const char* HEXADECIMAL = "0123456789ABCDEF"
 cdef uint32_t[256] CHECKS
 
 
-def slices(object texts, object starts, object lengths):
+def slices(texts: ArrowArrayExportable, starts: ArrowArrayExportable, lengths: ArrowArrayExportable) -> pa.Array:
     """Return so many characters of each text from a place on: from 1, from the end if negative, and 0 means 1.
 
     Starts and lengths are int32; what they are where they are null does not matter. The result is null where the text
@@ -54,7 +54,7 @@ def slices(object texts, object starts, object lengths):
     return out.array(text_type(view))
 
 
-def joined(object texts, object others):
+def joined(texts: ArrowArrayExportable, others: ArrowArrayExportable) -> pa.Array:
     """Return each text followed by that of another array, null where one of both is.
 
     Raises TypeError for other types, and ValueError for arrays of different lengths.
@@ -76,7 +76,7 @@ def joined(object texts, object others):
     return out.array(text_type(view))
 
 
-def whole_numbers(object texts):
+def whole_numbers(texts: ArrowArrayExportable) -> tuple[pa.Int64Array, memoryview]:
     """Return texts as int64, and which of them are read so: those of at most 18 digits, after a minus or not.
 
     Nulls are null, and count as read. Another text is 0.
@@ -108,7 +108,9 @@ def whole_numbers(object texts):
     return pa.Array.from_buffers(pa.int64(), view.length, [validity, pa.py_buffer(out)]), memoryview(read)
 
 
-def padded(object texts, object widths, object pads, bint left):
+def padded(
+    texts: ArrowArrayExportable, widths: ArrowArrayExportable, pads: ArrowArrayExportable, bint left
+) -> pa.Array:
     """Return each text with as many characters as its width: cut off, or filled up with those of its pad.
 
     Widths are int32. Nothing fills up where the pad has no character or is null. The result is null where the text is. Raises as
@@ -153,7 +155,7 @@ def padded(object texts, object widths, object pads, bint left):
     return out.array(text_type(view))
 
 
-def repeated(object texts, object counts):
+def repeated(texts: ArrowArrayExportable, counts: ArrowArrayExportable) -> pa.Array:
     """Return each text so many times (int32), null where the text is. Raises as `slices`."""
     cdef BinaryView view = binary_view(texts)
     cdef PrimitiveView given = _integers(counts, view.length)
@@ -174,7 +176,7 @@ def repeated(object texts, object counts):
     return out.array(text_type(view))
 
 
-def form_encoded(object texts):
+def form_encoded(texts: ArrowArrayExportable) -> pa.Array:
     """Return texts as forms send them: letters, digits and `.-*_` as they are, blanks as `+`, other bytes as `%XX`."""
     cdef BinaryView view = binary_view(texts)
     cdef Written out = written_like(view)
@@ -200,7 +202,7 @@ def form_encoded(object texts):
     return out.array(text_type(view))
 
 
-def form_decoded(object texts):
+def form_decoded(texts: ArrowArrayExportable) -> tuple[pa.Array, pa.UInt8Array]:
     """Return the texts that `form_encoded` makes such texts of, and as uint8 which are odd.
 
     Odd texts have an incomplete escape, or escapes that are no UTF-8; their values do not matter.
@@ -239,7 +241,7 @@ def form_decoded(object texts):
     return out.array(text_type(view)), pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(odd)])
 
 
-def checksums(object values):
+def checksums(values: ArrowArrayExportable) -> pa.Int64Array:
     """Return the CRC-32 of each binary or string as int64, null where it is."""
     cdef BinaryView view = binary_view(values)
     cdef ByteBuffer out = zeros(8 * view.length)

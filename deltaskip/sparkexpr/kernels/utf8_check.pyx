@@ -95,7 +95,7 @@ ctypedef fused offset_t:
 cdef bint HAS_AVX2 = has_avx2() != 0
 
 
-def are_utf8(values):
+def are_utf8(values: ArrowArrayExportable) -> bool:
     """Return whether every string of an array is UTF-8. Raises TypeError for other types."""
     cdef BinaryView view = binary_view(values)
     cdef bint found

@@ -54,7 +54,7 @@ cdef int64_t NINE_DIGITS = 999999999
 cdef int64_t EIGHTEEN_DIGITS = 999999999999999999
 
 
-def of_numbers(object typed, object value=None):
+def of_numbers(typed: ArrowArrayExportable, value: ArrowArrayExportable | None = None) -> pa.LargeBinaryArray:
     """Return the values of a node whose typed_value has a fixed width.
 
     Integers and decimals become the narrowest type that holds them, as Spark makes them.
@@ -79,7 +79,9 @@ def of_numbers(object typed, object value=None):
     return out.array()
 
 
-def of_texts(object typed, object value=None, bint uuid=False):
+def of_texts(
+    typed: ArrowArrayExportable, value: ArrowArrayExportable | None = None, bint uuid=False
+) -> pa.LargeBinaryArray:
     """Return the values of a node whose typed_value is a string or binary.
 
     typed: Strings or binary. value: As of of_numbers. uuid: Whether the values are the 16 bytes of UUIDs.
@@ -97,7 +99,9 @@ def of_texts(object typed, object value=None, bint uuid=False):
     return out.array()
 
 
-def of_lists(object lengths, object elements, object value=None):
+def of_lists(
+    lengths: ArrowArrayExportable, elements: ArrowArrayExportable, value: ArrowArrayExportable | None = None
+) -> pa.LargeBinaryArray:
     """Return the values of a node whose typed_value is a list.
 
     lengths: Numbers of elements as int64, null where typed_value is. elements: The values of all elements, one list

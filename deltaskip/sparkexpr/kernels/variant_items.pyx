@@ -59,7 +59,10 @@ cdef struct Item:
     Span whole
 
 
-def items_at(object values, object metadata, object names, object indices, bint whole=False):
+def items_at(
+    values: ArrowArrayExportable, metadata: ArrowArrayExportable, names: ArrowArrayExportable,
+    indices: ArrowArrayExportable, bint whole=False,
+) -> tuple[pa.UInt8Array, pa.Int64Array, pa.Int32Array, pa.BinaryArray]:
     """Return the kind, the number, the scale and the bytes of what is at the end of a path in each variant.
 
     values, metadata: The two binaries of each variant. names: binary, the name of each step; indices: int64, its number
@@ -281,7 +284,9 @@ cdef void _decimal(int64_t number, int32_t scale, Item* item) noexcept nogil:
     item.number, item.scale = number, scale
 
 
-def members_of(object values, object metadata, object name):
+def members_of(
+    values: ArrowArrayExportable, metadata: ArrowArrayExportable, name: ArrowArrayExportable
+) -> pa.BinaryArray:
     """Return the member of a name in each variant that is an object, as binary; null where there is none.
 
     values, metadata: The two binaries of each variant. name: binary, one value.
@@ -316,7 +321,9 @@ def members_of(object values, object metadata, object name):
     return out.array(pa.binary())
 
 
-def without_members(object values, object metadata, object names):
+def without_members(
+    values: ArrowArrayExportable, metadata: ArrowArrayExportable, names: ArrowArrayExportable
+) -> pa.BinaryArray:
     """Return variants without the members of some names, as binary; null for objects that then have no member.
 
     values, metadata: The two binaries of each variant. names: binary. Other values than objects are unchanged.

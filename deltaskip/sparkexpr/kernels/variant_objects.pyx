@@ -46,8 +46,11 @@ cdef struct Residue:
     Text values
 
 
-def of_structs(object present, list names not None, object fields not None, object metadata, object rows=None,
-               object value=None):
+def of_structs(
+    present: ArrowArrayExportable, list names not None: list[bytes],
+    object fields not None: Sequence[ArrowArrayExportable], metadata: ArrowArrayExportable,
+    rows: ArrowArrayExportable | None = None, value: ArrowArrayExportable | None = None,
+) -> pa.LargeBinaryArray:
     """Return the values of a node whose typed_value is a struct of fields.
 
     present: Booleans, whether typed_value is not null. names, fields: The name of each field as UTF-8, and its values.

@@ -46,7 +46,7 @@ cdef struct Member:
     int64_t size
 
 
-cdef class Parser:
+cdef class _Parser:
     """The variant of one text: its values, the names with their ends, and the members of containers that are open."""
     cdef ByteBuffer out
     cdef ByteBuffer names
@@ -60,7 +60,7 @@ cdef class Parser:
         self.ends[0] = 0
 
 
-def variants_of(object texts):
+def variants_of(texts: ArrowArrayExportable) -> tuple[pa.BinaryArray, pa.BinaryArray, pa.UInt8Array]:
     """Return the two binaries of the variant of each JSON text, and as uint8 which texts are left to the caller.
 
     The binaries are null where the text is, and empty where it is left. Raises TypeError for other formats.
@@ -69,7 +69,7 @@ def variants_of(object texts):
     cdef Written values = written_like(view)
     cdef Written metadata = written_like(view)
     cdef ByteBuffer left = zeros(view.length)
-    cdef Parser parser = Parser()
+    cdef _Parser parser = _Parser()
     cdef int64_t i
     cdef int code = 0
     with nogil:
@@ -95,7 +95,7 @@ def variants_of(object texts):
     )
 
 
-cdef int _parsed(Parser parser, Span text) noexcept nogil:
+cdef int _parsed(_Parser parser, Span text) noexcept nogil:
     cdef Cursor* c = &parser.cursor
     cdef int code
     parser.out.size = parser.names.size = parser.members.size = parser.count = 0
@@ -109,7 +109,7 @@ cdef int _parsed(Parser parser, Span text) noexcept nogil:
     return LEFT if skip_space(c) != 0 or c.at < c.end else 0
 
 
-cdef int _add_names(Parser parser, Written metadata, int64_t i) noexcept nogil:
+cdef int _add_names(_Parser parser, Written metadata, int64_t i) noexcept nogil:
     cdef int width = width_of(parser.names.size if parser.names.size > parser.count else parser.count)
     cdef int64_t k
     if metadata.reserve(1 + width * (parser.count + 2) + parser.names.size + 8) != 0:
@@ -123,7 +123,7 @@ cdef int _add_names(Parser parser, Written metadata, int64_t i) noexcept nogil:
     return 0
 
 
-cdef int _value(Parser parser, int depth) noexcept nogil:
+cdef int _value(_Parser parser, int depth) noexcept nogil:
     """Append one value. Return LEFT or NO_MEMORY if that fails."""
     cdef Cursor* c = &parser.cursor
     cdef uint8_t first = skip_space(c)
@@ -147,7 +147,7 @@ cdef int _value(Parser parser, int depth) noexcept nogil:
     return _number(begin, c.at - begin, parser.out)
 
 
-cdef int _text(Parser parser) noexcept nogil:
+cdef int _text(_Parser parser) noexcept nogil:
     cdef Text text
     cdef int64_t start = parser.out.size, size
     parser.cursor.at += 1
@@ -222,7 +222,7 @@ cdef int _number(const uint8_t* text, int64_t size, ByteBuffer out) noexcept nog
     return 0
 
 
-cdef int _container(Parser parser, int depth, bint named) noexcept nogil:
+cdef int _container(_Parser parser, int depth, bint named) noexcept nogil:
     cdef Cursor* c = &parser.cursor
     cdef int64_t start = parser.out.size, first = parser.members.size
     cdef uint8_t last = 0x7D if named else 0x5D, mark
@@ -253,7 +253,7 @@ cdef int _container(Parser parser, int depth, bint named) noexcept nogil:
             return LEFT
 
 
-cdef int _name(Parser parser, Member* member) noexcept nogil:
+cdef int _name(_Parser parser, Member* member) noexcept nogil:
     """Read a name and a colon, and find the name among those that were read before."""
     cdef Cursor* c = &parser.cursor
     cdef Text text
@@ -281,7 +281,7 @@ cdef int _name(Parser parser, Member* member) noexcept nogil:
     return 0
 
 
-cdef int _end(Parser parser, int64_t start, int64_t first, bint named) noexcept nogil:
+cdef int _end(_Parser parser, int64_t start, int64_t first, bint named) noexcept nogil:
     """Put the header of a container before its values, which were written from `start` on."""
     cdef Member* members = <Member*>(parser.members.data + first) if parser.members.size > first else NULL
     cdef int64_t k, count = (parser.members.size - first) // <int64_t>sizeof(Member), size = parser.out.size - start, head

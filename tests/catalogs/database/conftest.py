@@ -1,7 +1,5 @@
 """Databases for catalogs: a new SQLite file, or a new database in a Postgres server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

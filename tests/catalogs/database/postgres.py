@@ -1,7 +1,5 @@
 """A Postgres server of the tests' own, from the programs of Debian's package, in a temporary folder on a free port."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

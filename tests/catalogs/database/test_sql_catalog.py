@@ -1,7 +1,5 @@
 """SqlCatalog in SQLite and Postgres: names, locations, errors of the database, versions of its tables, counts."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat
@@ -14,21 +12,12 @@ import pyarrow as pa
 import pytest
 import sqlalchemy
 
+import deltaskip as ds
 from deltaskip import CatalogIdentifier, DeltaTable, RemoveProperty, SetProperty
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.catalogs.database import catalog_tables as schema
 from deltaskip.catalogs.database.connection import Database
 from deltaskip.catalogs.located import TableEntry
-from deltaskip.errors import (
-    CatalogError,
-    InvalidArgument,
-    InvalidArgumentType,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    TableAlreadyExists,
-    TableNotFound,
-)
 from tests.catalogs.database.postgres import PostgresServer
 
 ROWS = pa.table({"id": [1, 2, 3]})
@@ -83,13 +72,13 @@ class TestNames:
     def test_namespaces_are_nested_and_the_root_has_tables(self, catalog: SqlCatalog) -> None:
         catalog.create_namespace("db.a")
         catalog.create_namespace("db.a.b")
-        with pytest.raises(NamespaceNotFound, match=r"no namespace db\.x"):
+        with pytest.raises(ds.NamespaceNotFound, match=r"no namespace db\.x"):
             catalog.create_namespace("db.x.y")
         catalog.create_table("t", "id BIGINT")
         catalog.create_table("db.a.b.t", "id BIGINT")
         assert catalog.list_namespaces("db.a") == [("db", "a", "b")]
         assert (catalog.list_tables(), catalog.list_tables("db.a")) == ([CatalogIdentifier((), "t")], [])
-        with pytest.raises(NamespaceNotEmpty):
+        with pytest.raises(ds.NamespaceNotEmpty):
             catalog.drop_namespace("db.a")
         assert catalog.drop_namespace("db", cascade=True)
         assert (catalog.list_namespaces(), catalog.drop_namespace("db")) == ([], False)
@@ -108,12 +97,12 @@ class TestNames:
     def test_changes_of_a_namespace_are_made_in_order(self, catalog: SqlCatalog) -> None:
         catalog.alter_namespace("db", SetProperty("a", "1"), SetProperty("b", "2"), RemoveProperty("a"))
         assert catalog.load_namespace("db") == {"b": "2"}
-        with pytest.raises(InvalidArgumentType):
+        with pytest.raises(ds.InvalidArgumentType):
             catalog.alter_namespace("db", SetProperty("c", "3"), "c")
         assert catalog.load_namespace("db") == {"b": "2"}
-        with pytest.raises(NamespaceNotFound):
+        with pytest.raises(ds.NamespaceNotFound):
             catalog.alter_namespace("none", SetProperty("a", "1"))
-        with pytest.raises(InvalidArgument, match="root"):
+        with pytest.raises(ds.InvalidArgument, match="root"):
             catalog.alter_namespace((), SetProperty("a", "1"))
 
 
@@ -137,7 +126,7 @@ class TestLocations:
     @pytest.mark.parametrize("url", ["postgresql+psycopg2://u@h/d", "sqlite:///file:/tmp/x.db?uri=true"])
     def test_other_databases_need_a_warehouse_for_tables_without_a_location(self, url: str) -> None:
         catalog = SqlCatalog(url)
-        with pytest.raises(InvalidArgument, match="warehouse="):
+        with pytest.raises(ds.InvalidArgument, match="warehouse="):
             catalog.new_location(CatalogIdentifier((), "t"))
 
     def test_a_location_that_is_no_unicode_is_kept(self, catalog: SqlCatalog, tmp_path: Path) -> None:
@@ -167,7 +156,7 @@ class TestCreation:
         staged = catalog.stage_create("db.t", "id BIGINT")
         staged.append(ROWS)
         winner = SqlCatalog(url, catalog.warehouse).create_table("db.t", "id BIGINT").uri
-        with pytest.raises(TableAlreadyExists, match=r"db\.t"):
+        with pytest.raises(ds.TableAlreadyExists, match=r"db\.t"):
             staged.commit_staged_changes()
         assert catalog.load_table("db.t").uri == winner
         assert all(each.startswith(winner.removeprefix("file://")) for each in folders(tmp_path / "warehouse"))
@@ -178,7 +167,7 @@ class TestCreation:
         staged = catalog.stage_create("db.t", "id BIGINT")
         staged.append(ROWS)
         assert catalog.drop_namespace("db")
-        with pytest.raises(NamespaceNotFound, match="db"):
+        with pytest.raises(ds.NamespaceNotFound, match="db"):
             staged.commit_staged_changes()
         assert folders(tmp_path / "warehouse") == []
         assert catalog.list_namespaces() == []
@@ -186,24 +175,24 @@ class TestCreation:
     def test_rows_are_refused_by_the_keys_alone(self, catalog: SqlCatalog, tmp_path: Path) -> None:
         entry = TableEntry(CatalogIdentifier(("db",), "t"), str(tmp_path / "x"))
         catalog.add_entry(entry)
-        with pytest.raises(TableAlreadyExists):
+        with pytest.raises(ds.TableAlreadyExists):
             catalog.add_entry(entry)
-        with pytest.raises(NamespaceNotFound):
+        with pytest.raises(ds.NamespaceNotFound):
             catalog.add_entry(TableEntry(CatalogIdentifier(("none",), "t"), "x"))
-        with pytest.raises(NamespaceAlreadyExists):
+        with pytest.raises(ds.NamespaceAlreadyExists):
             catalog.add_namespace(("db",), {})
-        with pytest.raises(NamespaceNotFound):
+        with pytest.raises(ds.NamespaceNotFound):
             catalog.add_namespace(("none", "inside"), {})
-        with pytest.raises(NamespaceNotEmpty, match="another writer"):
+        with pytest.raises(ds.NamespaceNotEmpty, match="another writer"):
             catalog.remove_namespace(("db",))
-        with pytest.raises(NamespaceNotFound):
+        with pytest.raises(ds.NamespaceNotFound):
             catalog.move_entry(entry, CatalogIdentifier(("none",), "t"))
         catalog.move_entry(entry, CatalogIdentifier((), "u"))
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             catalog.move_entry(entry, CatalogIdentifier(("db",), "v"))
         assert catalog.remove_entry(entry) is False
         catalog.add_entry(entry)
-        with pytest.raises(TableAlreadyExists):
+        with pytest.raises(ds.TableAlreadyExists):
             catalog.move_entry(entry, CatalogIdentifier((), "u"))
         assert catalog.remove_namespace(("none",)) is False
 
@@ -213,7 +202,7 @@ class TestCreation:
         assert catalog.remove_entry(before)
         catalog.add_entry(TableEntry(before.identifier, str(tmp_path / "after")))
         assert catalog.remove_entry(before) is False
-        with pytest.raises(TableNotFound):
+        with pytest.raises(ds.TableNotFound):
             catalog.move_entry(before, CatalogIdentifier(("db",), "u"))
 
 
@@ -247,7 +236,7 @@ class TestBrokenDatabases:
     def test_the_url_is_shown_without_its_password(self, postgres_server: PostgresServer, tmp_path: Path) -> None:
         url = postgres_server.url().replace("kept-secret", "wrong-secret")
         catalog = SqlCatalog(f"{url}?sslpassword=also-hidden", tmp_path)
-        with pytest.raises(CatalogError, match="password authentication failed") as raised:
+        with pytest.raises(ds.CatalogError, match="password authentication failed") as raised:
             catalog.list_namespaces()
         for shown in (str(raised.value), repr(catalog)):
             assert f"tester:***@127.0.0.1:{postgres_server.port}" in shown
@@ -271,9 +260,9 @@ class TestBrokenDatabases:
         postgres_server.stop()
         try:
             for each in staged:
-                with pytest.raises(CatalogError, match=r"The database postgresql\+psycopg2://tester:\*\*\*@"):
+                with pytest.raises(ds.CatalogError, match=r"The database postgresql\+psycopg2://tester:\*\*\*@"):
                     each.commit_staged_changes()
-            with pytest.raises(CatalogError, match="of the catalog failed"):
+            with pytest.raises(ds.CatalogError, match="of the catalog failed"):
                 catalog.load_table("t")
         finally:
             postgres_server.start()
@@ -285,7 +274,7 @@ class TestBrokenDatabases:
         (tmp_path / "bad.db").write_bytes(content)
         catalog = SqlCatalog(f"sqlite:///{tmp_path}/bad.db")
         for use in (lambda: catalog.list_tables(), lambda: catalog.create_namespace("x")):
-            with pytest.raises(CatalogError, match=r"bad\.db of the catalog failed"):
+            with pytest.raises(ds.CatalogError, match=r"bad\.db of the catalog failed"):
                 use()
         assert (tmp_path / "bad.db").read_bytes() == content
 
@@ -294,12 +283,12 @@ class TestBrokenDatabases:
         with sqlite3.connect(file) as connection:
             connection.execute("CREATE TABLE moz_places (id INTEGER)")
         before = file.read_bytes()
-        with pytest.raises(CatalogError, match=r"not a catalog of deltaskip: it contains moz_places"):
+        with pytest.raises(ds.CatalogError, match=r"not a catalog of deltaskip: it contains moz_places"):
             SqlCatalog(f"sqlite:///{file}").list_tables()
         assert file.read_bytes() == before
 
     def test_a_missing_folder_of_the_file_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(CatalogError, match=r"none/c\.db of the catalog failed: unable to open"):
+        with pytest.raises(ds.CatalogError, match=r"none/c\.db of the catalog failed: unable to open"):
             SqlCatalog(f"sqlite:///{tmp_path}/none/c.db").list_tables()
 
     @pytest.mark.skipif(os.getuid() == 0, reason="root writes to every file")
@@ -320,7 +309,7 @@ class TestBrokenDatabases:
             lambda: catalog.create_table("u", "id BIGINT"), lambda: catalog.rename_table("t", "u"),
             lambda: catalog.drop_table("t"), lambda: catalog.create_namespace("db"),
         ):  # fmt: skip
-            with pytest.raises(CatalogError, match="readonly database"):
+            with pytest.raises(ds.CatalogError, match="readonly database"):
                 change()
         assert folders(tmp_path) == before
         assert catalog.load_table("t").version == 0
@@ -329,20 +318,20 @@ class TestBrokenDatabases:
         catalog._rows.database.write(
             lambda connection, _: connection.execute(schema.NAMESPACES.update(), {"properties": "{"})
         )
-        with pytest.raises(CatalogError, match="is damaged"):
+        with pytest.raises(ds.CatalogError, match="is damaged"):
             catalog.load_namespace("db")
 
 
 class TestVersions:
     def test_a_newer_version_is_refused_by_name(self, url: str, catalog: SqlCatalog) -> None:
         self._set(catalog, {"version": 7})
-        with pytest.raises(CatalogError, match=r"has version 7, .* up to 1: upgrade deltaskip"):
+        with pytest.raises(ds.CatalogError, match=r"has version 7, .* up to 1: upgrade deltaskip"):
             SqlCatalog(url).list_namespaces()
 
     @pytest.mark.parametrize("change", [{"version": 0}, None])
     def test_a_missing_version_is_damage(self, url: str, catalog: SqlCatalog, change: dict[str, int] | None) -> None:
         self._set(catalog, change)
-        with pytest.raises(CatalogError, match="must contain one version"):
+        with pytest.raises(ds.CatalogError, match="must contain one version"):
             SqlCatalog(url).list_namespaces()
 
     def test_an_older_version_is_upgraded_with_what_it_contains(
@@ -372,10 +361,10 @@ class TestVersions:
         with monkeypatch.context() as patch:
             patch.setattr(schema, "STEPS", (*schema.STEPS, step))
             patch.setattr("deltaskip.catalogs.database.connection.STEPS", schema.STEPS)
-            with pytest.raises(CatalogError, match="none"):
+            with pytest.raises(ds.CatalogError, match="none"):
                 SqlCatalog(url).list_namespaces()
         assert SqlCatalog(url).list_namespaces() == [("db",)]
-        with pytest.raises(CatalogError, match="note"):
+        with pytest.raises(ds.CatalogError, match="note"):
             catalog._rows.database.read(sqlalchemy.text("SELECT note FROM deltaskip_tables"), {})
 
     def _set(self, catalog: SqlCatalog, values: dict[str, int] | None) -> None:
@@ -391,36 +380,38 @@ class TestArguments:
         if url.startswith("sqlite:///"):
             SqlCatalog(url)
             return
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(ds.InvalidArgument):
             SqlCatalog(url)
 
     @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
     def test_a_database_in_memory_is_refused(self, url: str) -> None:
-        with pytest.raises(InvalidArgument, match="a persistent database"):
+        with pytest.raises(ds.InvalidArgument, match="a persistent database"):
             SqlCatalog(url)
 
     @pytest.mark.parametrize("arguments", [{"url": 1}, {"warehouse": 1}, {"catalog": 1}, {"name": 1}])
     def test_other_types_are_refused(self, arguments: dict[str, Any]) -> None:
-        with pytest.raises(InvalidArgumentType):
+        with pytest.raises(ds.InvalidArgumentType):
             SqlCatalog(**{"url": "sqlite:///x.db", **arguments})
 
     def test_what_is_not_installed_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with pytest.raises(CatalogError, match=r"needs the Python package MySQLdb, which is not installed: install it"):
+        with pytest.raises(
+            ds.CatalogError, match=r"needs the Python package MySQLdb, which is not installed: install it"
+        ):
             SqlCatalog("mysql+mysqldb://u:p@h/d")
         monkeypatch.setattr(sqlalchemy, "__version__", "1.4.54")
-        with pytest.raises(CatalogError, match=r"needs SQLAlchemy 2 or newer, not 1\.4\.54"):
+        with pytest.raises(ds.CatalogError, match=r"needs SQLAlchemy 2 or newer, not 1\.4\.54"):
             SqlCatalog("sqlite:///x.db")
         monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0'\."):
+        with pytest.raises(ds.CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0'\."):
             SqlCatalog("sqlite:///x.db")
-        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0' 'psycopg2-binary"):
+        with pytest.raises(ds.CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0' 'psycopg2-binary"):
             SqlCatalog("postgresql://u@h/d")
 
     @pytest.mark.parametrize("scheme", ["postgresql+psycopg2", "postgresql", "postgres"])
     def test_postgres_without_a_driver_names_its_extra(self, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("psycopg", "psycopg2"):
             monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(CatalogError, match=r"package psycopg2, .*: pip install .* 'psycopg2-binary>=") as raised:
+        with pytest.raises(ds.CatalogError, match=r"package psycopg2, .*: pip install .* 'psycopg2-binary>=") as raised:
             SqlCatalog(f"{scheme}://u:secret@h/d")
         assert "secret" not in str(raised.value)
 

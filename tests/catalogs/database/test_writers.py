@@ -1,7 +1,5 @@
 """Several processes with one catalog, and processes that are killed at each step of a change."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

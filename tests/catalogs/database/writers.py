@@ -1,7 +1,5 @@
 """Processes that use one catalog at the same time, and processes that are killed at each step."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 from collections.abc import Callable

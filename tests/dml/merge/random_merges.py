@@ -1,7 +1,5 @@
 """Random merges: as calls of deltaskip, as SQL, and as a plain model over rows of Python."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Merges of Arrow data without Spark: against a plain model, and what needs a session."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from itertools import product

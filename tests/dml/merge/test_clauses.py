@@ -1,7 +1,5 @@
 """The clauses of a merge: number and order, names, `*`, and what they may set."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from datetime import date

@@ -1,7 +1,5 @@
 """Merges of Arrow rows into collated keys: a plain string of the source is compared as a literal is; Spark decides."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

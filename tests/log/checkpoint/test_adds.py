@@ -1,7 +1,5 @@
 """One reader of a checkpoint's adds: whoever reads them gets the same, also from odd checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Checkpoints whose columns or values are not what the protocol says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

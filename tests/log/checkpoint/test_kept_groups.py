@@ -1,7 +1,5 @@
 """Checkpoints that copy row groups of the one before: their state is that of the log, and of one written whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Checkpoints opened by pyarrow's reader, wherever pyarrow has it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

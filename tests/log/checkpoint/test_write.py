@@ -1,7 +1,5 @@
 """Checkpoints that are written say what the log says, with every property and shape."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

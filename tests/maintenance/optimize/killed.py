@@ -4,8 +4,6 @@ It works on copies of TABLE, FOLDER/0, FOLDER/1 …; the last one is not killed.
 or "done".
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 

@@ -1,7 +1,5 @@
 """Tables for the tests of OPTIMIZE: many small files of known rows, and what must not change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

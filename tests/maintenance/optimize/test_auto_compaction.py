@@ -1,7 +1,5 @@
 """Auto compaction: writes join small files where a partition has many, if the table's property asks for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

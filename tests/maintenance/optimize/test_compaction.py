@@ -1,7 +1,5 @@
 """Compaction: which files are joined, what the commit contains, and what no reader notices."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from tempfile import mkdtemp

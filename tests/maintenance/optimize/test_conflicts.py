@@ -1,7 +1,5 @@
 """Other writers that commit while files are rewritten: appends pass, and changed files are rewritten again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

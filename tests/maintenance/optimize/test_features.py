@@ -1,7 +1,5 @@
 """OPTIMIZE of tables with every kind of column and feature, and on an object store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

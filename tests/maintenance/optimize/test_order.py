@@ -1,7 +1,5 @@
 """Z-order and clustering: every row stays, files are skipped, and cubes are tagged as delta-spark tags them."""
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_right
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """OPTIMIZE in processes of its own: killed at each step, and beside other writers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ WHAT is `append`, which adds rows with new ids; `delete`, which deletes single i
 ids that it appended and deleted, and how often a conflict was named.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """Computed statistics committed: the same files again, and only those that are still there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,7 @@ from deltaskip.maintenance.recompute.recomputed import Recomputed
 from deltaskip.sparkexpr.types.data_types import DOUBLE, LONG, STRING, StructField, StructType
 from deltaskip.stats.tags import STATS_TAG
 from deltaskip.txn.transaction import Transaction
-from tests.builder import TableBuilder, add, bounds, remove
+from tests.builder import TableBuilder, add, bounds, relog, remove
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1, "sizeInBytes": 40, "cardinality": 1}
 NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
@@ -184,12 +182,8 @@ def test_the_table_learns_which_versions_are_written(tmp_path: Path) -> None:
 
 def test_a_plain_protocol_is_upgraded_and_keeps_what_it_implied(tmp_path: Path) -> None:
     TableBuilder(tmp_path / "t", StructType((NAME,))).commit(add("a"))
-    first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in first.read_text().splitlines()]
-    for line in lines:
-        if "protocol" in line:
-            line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 4}
-    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    plain = {"minReaderVersion": 1, "minWriterVersion": 4}
+    relog(tmp_path / "t", lambda action: action.update(protocol=plain) if "protocol" in action else None)
     table = ds.DeltaTable(tmp_path / "t")
     commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], {})
     protocol = table.refresh().protocol

@@ -1,7 +1,5 @@
 """Statistics recomputed without a session: committed by this process, from footers and values."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil
@@ -15,19 +13,10 @@ import pytest
 
 import deltaskip as ds
 from tests import corpus
+from tests.builder import relog, without_statistics
 from tests.stats.rowwise import parsed
 
 TABLES = ["gen__types", "gen__types_dv", "gen__types_cm_id_part", "gen__nested", "golden__dv-with-columnmapping"]
-
-
-def stripped(table: Path) -> None:
-    """The commits of the table without statistics and tags."""
-    for commit in (table / "_delta_log").glob("*.json"):
-        actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines() if line]
-        for action in actions:
-            for name in ("stats", "tags"):
-                action.get("add", {}).pop(name, None)
-        commit.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
 
 
 def logged(table: ds.DeltaTable) -> dict[str, Any]:
@@ -70,7 +59,7 @@ def test_pruning_comes_back_and_nothing_of_spark_is_needed(
     for number in range(4):
         data = {"id": pa.array([number], pa.int32()), "x": [number + 0.5], "s": [f"v{number}"]}
         table.append(pa.table(data))
-    stripped(tmp_path / "t")
+    relog(tmp_path / "t", without_statistics)
     table = ds.DeltaTable(tmp_path / "t")
     assert len(table.scan("x > 2.6").files()) == 4
     monkeypatch.setitem(sys.modules, "pyspark", None)

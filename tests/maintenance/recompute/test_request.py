@@ -1,7 +1,5 @@
 """The arguments of DeltaTable.recompute_stats: what they request of the engine, under their old names too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

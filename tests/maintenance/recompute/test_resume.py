@@ -1,7 +1,5 @@
 """A recomputation that died is finished by the next run: which files it has done."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

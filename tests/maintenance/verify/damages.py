@@ -1,7 +1,5 @@
 """Kinds of damage to tables, as data: what is done to which tables, and the rule that a verification names."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

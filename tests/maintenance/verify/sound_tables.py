@@ -1,7 +1,5 @@
 """Sound tables that damages start from: one for each kind of table, with commits, a checkpoint, and rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Verification and repair of a table in an object store."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 import deltaskip as ds

@@ -1,7 +1,5 @@
 """Verification: every kind of damage is named by its rule, sound tables have no findings, and repairs hold."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

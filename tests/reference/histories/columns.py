@@ -1,7 +1,5 @@
 """Columns of the tables of histories, with values at the edges of their types."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Random conditions and expressions, in SQL and on rows of the model; SQL's logic of three values."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 # PROTOCOL, Actions, Row Tracking, Deletion Vectors, Change Data Files, In-Commit Timestamps, Version Checksum File
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections import Counter

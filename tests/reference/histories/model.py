@@ -1,7 +1,5 @@
 """The model: rows of each version of a table as plain Python, and what every commit must have changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -3,8 +3,6 @@
 # PROTOCOL, Deletion Vector Format, Column Mapping, Partition Value Serialization, Row Tracking, Change Data Feed
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

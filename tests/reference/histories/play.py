@@ -6,8 +6,6 @@ local: without Spark and delta-spark.
 ANSWERS.json has by seed the error that it ended with and the operations before it; null if all agree.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

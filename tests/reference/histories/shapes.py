@@ -1,7 +1,5 @@
 """Which features the table of a history has."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass

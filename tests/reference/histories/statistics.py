@@ -3,8 +3,6 @@
 # PROTOCOL, Per-file Statistics
 """
 
-from __future__ import annotations
-
 import json
 import re
 import struct

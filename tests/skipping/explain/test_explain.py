@@ -1,7 +1,5 @@
 """Explain: counts against a scan of every combination, reasons, and pictures that decode to what was counted."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -24,18 +22,7 @@ from deltaskip.skipping.explain.drawing import Bins, Matrix, drawing
 from deltaskip.skipping.explain.plot import write_plot
 from deltaskip.skipping.explain.report import Branch, Explain
 from deltaskip.skipping.proofs.rewrite import rewrite
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
 from tests.looped import looped
@@ -43,7 +30,7 @@ from tests.looped import looped
 
 def grid(tmp_path: Path) -> ds.DeltaTable:
     """Every combination of a, b, c in 0 … 3, each file holding just one value of each; some removed again."""
-    builder = TableBuilder(tmp_path / "t", {"a": LONG, "b": LONG, "c": LONG, "p": LONG}, ["p"])
+    builder = TableBuilder(tmp_path / "t", {"a": t.LONG, "b": t.LONG, "c": t.LONG, "p": t.LONG}, ["p"])
     values = list(itertools.product(range(4), repeat=3))
     adds = [
         add(f"{a}{b}{c}", bounds(a=(a, a), b=(b, b), c=(c, c)), partitionValues={"p": str(a + b + c)})
@@ -103,7 +90,7 @@ def test_the_text_says_what_each_leaf_skips_and_what_would_be_kept_without_it(tm
 
 
 def test_what_parts_on_one_column_say_together_is_shown_and_counted_with_them(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"c": LONG})
+    builder = TableBuilder(tmp_path / "t", {"c": t.LONG})
     builder.commit(*[add(f"{i}", bounds(c=(10 * i, 10 * i + 9))) for i in range(10)])
     table = ds.DeltaTable(tmp_path / "t")
     explained = table.scan(where="c IN (5, 55) AND c > 20").explain()
@@ -118,43 +105,47 @@ def test_without_a_predicate_there_are_no_leaves(tmp_path: Path) -> None:
 
 
 def one_leaf(
-    tmp_path: Path, where: str, column: DataType | StructField = LONG, stats: object = None, engine: str | None = None
+    tmp_path: Path,
+    where: str,
+    column: t.DataType | t.StructField = t.LONG,
+    stats: object = None,
+    engine: str | None = None,
 ) -> str:
     """The reason of the only leaf, on a table with one column `c` and two files."""
-    field = column if isinstance(column, StructField) else StructField("c", column)
-    builder = TableBuilder(tmp_path / "t", StructType((field, StructField("d", INTEGER))))
+    field = column if isinstance(column, t.StructField) else t.StructField("c", column)
+    builder = TableBuilder(tmp_path / "t", t.StructType((field, t.StructField("d", t.INTEGER))))
     builder.commit(add("f", stats), add("g", stats), engine=engine)
     [leaf] = ds.DeltaTable(tmp_path / "t").scan(where=where).explain().leaves
     return leaf.reason
 
 
-COLLATED = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
-CHAR = StructField("c", STRING, True, {CHAR_VARCHAR_KEY: "char(5)"})
+COLLATED = t.StructField("c", t.STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
+CHAR = t.StructField("c", t.STRING, True, {CHAR_VARCHAR_KEY: "char(5)"})
 
 
 @looped(
     "where, column, stats, said",
     [
-        ("c > 5", LONG, None, "no file has"),
-        ("c > 5", LONG, bounds(c=(1, 9)), "min/max range could contain a match"),
-        ("c > 5", LONG, {"numRecords": 2, "nullCount": {"c": 0}}, "no file has max(c) in the log"),
+        ("c > 5", t.LONG, None, "no file has"),
+        ("c > 5", t.LONG, bounds(c=(1, 9)), "min/max range could contain a match"),
+        ("c > 5", t.LONG, {"numRecords": 2, "nullCount": {"c": 0}}, "no file has max(c) in the log"),
         ("c = 'x'", COLLATED, bounds(c=("a", "z")), "under icu.UNICODE_CI.77.1"),
         ("c = 'x'", CHAR, bounds(c=("a", "z")), "char(5)"),
-        ("c = X'01'", BINARY, bounds(c=("a", "z")), "binary"),
-        ("c > rand()", DOUBLE, bounds(c=(1.0, 3.0)), "rand has another value"),
-        ("c > d", LONG, bounds(c=(1, 9), d=(1, 9)), "it reads several columns (c and d)"),
-        ("initcap(c) = 'X'", STRING, bounds(c=("a", "z")), "no rule"),
-        ("c > 100", DOUBLE, bounds(c=(1.0, 3.0)), "2 files are kept only because their writer may omit NaN"),
+        ("c = X'01'", t.BINARY, bounds(c=("a", "z")), "binary"),
+        ("c > rand()", t.DOUBLE, bounds(c=(1.0, 3.0)), "rand has another value"),
+        ("c > d", t.LONG, bounds(c=(1, 9), d=(1, 9)), "it reads several columns (c and d)"),
+        ("initcap(c) = 'X'", t.STRING, bounds(c=("a", "z")), "no rule"),
+        ("c > 100", t.DOUBLE, bounds(c=(1.0, 3.0)), "2 files are kept only because their writer may omit NaN"),
     ],
 )
 def test_a_leaf_that_proves_nothing_says_why(
-    tmp_path: Path, where: str, column: DataType | StructField, stats: object, said: str
+    tmp_path: Path, where: str, column: t.DataType | t.StructField, stats: object, said: str
 ) -> None:
     assert said in one_leaf(tmp_path, where, column, stats, DELTA_RS)
 
 
 def test_files_that_lack_a_statistic_are_counted_and_named(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"c": LONG, "d": LONG})
+    builder = TableBuilder(tmp_path / "t", {"c": t.LONG, "d": t.LONG})
     bare = {"numRecords": 2, "nullCount": {"c": 0}}
     builder.commit(
         add("has", bounds(c=(1, 2))),
@@ -178,8 +169,8 @@ def test_partition_columns_and_statistics_are_named(tmp_path: Path) -> None:
 
 
 def test_a_generated_column_is_named_where_it_stands_for_its_source(tmp_path: Path) -> None:
-    day = StructField("day", DATE, True, {"delta.generationExpression": "CAST(ts AS DATE)"})
-    builder = TableBuilder(tmp_path / "t", StructType((StructField("ts", TIMESTAMP), day)), ["day"])
+    day = t.StructField("day", t.DATE, True, {"delta.generationExpression": "CAST(ts AS DATE)"})
+    builder = TableBuilder(tmp_path / "t", t.StructType((t.StructField("ts", t.TIMESTAMP), day)), ["day"])
     builder.commit(*[add(f"{i}", partitionValues={"day": f"2026-01-{i:02}"}) for i in range(1, 10)])
     snapshot = ds.DeltaTable(tmp_path / "t").snapshot
     scan = ds.DeltaTable(tmp_path / "t").scan(where="ts < '2026-01-03' AND day > '2025-01-01'")
@@ -216,7 +207,7 @@ def is_grey(pixel: np.ndarray) -> bool:
 def test_without_pillow_a_png_names_its_extra_and_an_svg_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builder = TableBuilder(tmp_path / "t", {"a": LONG})
+    builder = TableBuilder(tmp_path / "t", {"a": t.LONG})
     builder.commit(add("0", bounds(a=(0, 1))))
     explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7").explain()
     for name in [each for each in sys.modules if each.partition(".")[0] == "PIL"]:
@@ -230,7 +221,7 @@ def test_without_pillow_a_png_names_its_extra_and_an_svg_is_drawn(
 
 
 def test_a_png_shows_which_files_each_part_keeps(tmp_path: Path) -> None:
-    builder = TableBuilder(tmp_path / "t", {"a": LONG, "b": LONG})
+    builder = TableBuilder(tmp_path / "t", {"a": t.LONG, "b": t.LONG})
     builder.commit(*[add(f"{i:02}", bounds(a=(i, i), b=(9 - i, 9 - i))) for i in range(10)])
     explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7 AND b < 7").explain()
     explained.save_plot(tmp_path / "p.png")
@@ -304,7 +295,7 @@ def test_text_that_xml_cannot_hold_is_escaped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_an_empty_table_has_a_picture_too(tmp_path: Path, suffix: str) -> None:
-    TableBuilder(tmp_path / "t", {"c": LONG}).commit()
+    TableBuilder(tmp_path / "t", {"c": t.LONG}).commit()
     explained: Explain = ds.DeltaTable(tmp_path / "t").scan(where="c > 1").explain()
     assert (explained.total_files, explained.kept_files) == (0, 0)
     explained.save_plot(tmp_path / f"p.{suffix}")
@@ -339,7 +330,7 @@ def test_the_html_is_a_table_with_a_row_for_each_line_of_the_predicate(tmp_path:
 
 
 def test_the_html_shows_text_as_text(tmp_path: Path) -> None:
-    TableBuilder(tmp_path / "t", {"c": STRING}).commit(add("f", bounds(c=("a", "z"))))
+    TableBuilder(tmp_path / "t", {"c": t.STRING}).commit(add("f", bounds(c=("a", "z"))))
     explained = ds.DeltaTable(tmp_path / "t").scan(where="upper(c) = '<script>&'").explain()
     assert "<script>" not in explained._repr_html_()
     [_, row] = ET.fromstring(explained._repr_html_()).iter("tr")

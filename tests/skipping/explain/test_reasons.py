@@ -1,7 +1,5 @@
 """Every reason that explain states is true: each claim is checked against the log, the schema or a changed table."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -27,6 +25,7 @@ from deltaskip.skipping.program import (
 )
 from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.clock import reads_clock
 from deltaskip.sparkexpr.collations import Collations
@@ -36,17 +35,6 @@ from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.nodes import Call, Opaque, walk
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BYTE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
 from tests.each import each
@@ -61,7 +49,7 @@ class Case:
     """A predicate of one leaf over a table with the columns `fields` and a file for each of `files`."""
 
     where: str
-    fields: tuple[StructField, ...]
+    fields: tuple[t.StructField, ...]
     files: tuple[Stats | None, ...]
     engine: str | None = SPARK
     partitions: tuple[str, ...] = ()
@@ -69,7 +57,7 @@ class Case:
     def open(
         self, folder: Path, *more: Stats, engine: str | None = None, properties: Mapping[str, str] | None = None
     ) -> ds.DeltaTable:
-        builder = TableBuilder(folder, StructType(self.fields), self.partitions, properties)
+        builder = TableBuilder(folder, t.StructType(self.fields), self.partitions, properties)
         files = [
             add(f"{i}", stats, partitionValues=dict.fromkeys(self.partitions, f"{i}"))
             for i, stats in enumerate([*self.files, *more])
@@ -83,7 +71,7 @@ class Case:
         [leaf] = leaves_of(scan.compiled.program.root)
         return report, leaf
 
-    def field(self, name: str) -> StructField:
+    def field(self, name: str) -> t.StructField:
         return next(field for field in self.fields if field.name == name)
 
 
@@ -151,7 +139,7 @@ def only_some_files(stated: Stated) -> bool:
     """Files of nothing but NULL are skipped, those of one value where that is claimed, and no others."""
     names = [field.name for field in stated.case.fields]
     nulls = {"numRecords": 2, "nullCount": dict.fromkeys(names, 2)}
-    texts = all(field.type == STRING for field in stated.case.fields)
+    texts = all(field.type == t.STRING for field in stated.case.fields)
     samples = SAMPLES[str if texts else int]
     without_match = (v for v in samples if not is_true(stated.case, {(name,): v for name in names}))
     unmatched = next(without_match, samples[0])
@@ -172,7 +160,7 @@ def padded(stated: Stated) -> bool:
 
 
 def kind_without_bounds(stated: Stated) -> bool:
-    return stated.match["kind"] == {BINARY: "binary"}[stated.case.field(stated.match["name"]).type]
+    return stated.match["kind"] == {t.BINARY: "binary"}[stated.case.field(stated.match["name"]).type]
 
 
 def foreign_function(stated: Stated) -> bool:
@@ -201,7 +189,7 @@ def may_be_true(case: Case, value: Any) -> bool:
 
 
 def evaluated(case: Case, row: dict[tuple[str, ...], Any]) -> Any:
-    node = bind(parse_sql(case.where), StructType(case.fields), case.partitions)
+    node = bind(parse_sql(case.where), t.StructType(case.fields), case.partitions)
     return evaluate(node, row, "UTC", Collations("77.1").order)
 
 
@@ -268,7 +256,7 @@ def every_value_matches(stated: Stated) -> bool:
 
 def never_true(stated: Stated) -> bool:
     type_ = stated.case.field("c").type
-    values = SAMPLES[str if type_ == STRING else int]
+    values = SAMPLES[str if type_ == t.STRING else int]
     return not any(is_true(stated.case, {("c",): value}) for value in [*values, None])
 
 
@@ -299,13 +287,13 @@ def only_ends(stated: Stated) -> bool:
 
 
 def unsupported(stated: Stated) -> bool:
-    node = bind(parse_sql(stated.case.where), StructType(stated.case.fields), ())
+    node = bind(parse_sql(stated.case.where), t.StructType(stated.case.fields), ())
     # Without a type, a call has no rule for its arguments.
     return any(isinstance(part, Opaque) or (isinstance(part, Call) and part.type is None) for part in walk(node))
 
 
 def uncounted(stated: Stated) -> bool:
-    return isinstance(stated.case.field(stated.match["name"]).type, StructType)
+    return isinstance(stated.case.field(stated.match["name"]).type, t.StructType)
 
 
 def stated_of_like(stated: Stated) -> bool:
@@ -317,7 +305,7 @@ def changing_function(stated: Stated) -> bool:
 
 
 def reads_the_clock(stated: Stated) -> bool:
-    return reads_clock(bind(parse_sql(stated.case.where), StructType(stated.case.fields), ()))
+    return reads_clock(bind(parse_sql(stated.case.where), t.StructType(stated.case.fields), ()))
 
 
 def only_counts_of_the_clock(stated: Stated) -> bool:
@@ -380,17 +368,17 @@ CLAIMS: dict[str, Callable[[Stated], bool]] = {
 LCASE, CI, CASE_AND_ACCENT = "spark.UTF8_LCASE", "icu.UNICODE_CI", "icu.UNICODE_AI"
 
 
-def text(collation: str | None = None, char: str | None = None) -> StructField:
+def text(collation: str | None = None, char: str | None = None) -> t.StructField:
     metadata: dict[str, Any] = {}
     if collation is not None:
         metadata["__COLLATIONS"] = {"c": collation}
     if char is not None:
         metadata[CHAR_VARCHAR_KEY] = char
-    return StructField("c", STRING, True, metadata)
+    return t.StructField("c", t.STRING, True, metadata)
 
 
-def plain(name: str, type_: DataType) -> StructField:
-    return StructField(name, type_)
+def plain(name: str, type_: t.DataType) -> t.StructField:
+    return t.StructField(name, type_)
 
 
 def under(key: str, low: Any = "a", high: Any = "z") -> Stats:
@@ -413,7 +401,7 @@ TEXT_COLUMNS = (
 )
 
 
-def text_files(field: StructField) -> list[tuple[Stats | None, ...]]:
+def text_files(field: t.StructField) -> list[tuple[Stats | None, ...]]:
     collation = (field.metadata or {}).get("__COLLATIONS", {}).get("c", CI)
     now, old = f"{collation}.77.1", f"{collation}.72.1"
     one = under(now)
@@ -429,13 +417,13 @@ def text_files(field: StructField) -> list[tuple[Stats | None, ...]]:
     ]
 
 
-def text_cases(field: StructField) -> list[Case]:
+def text_cases(field: t.StructField) -> list[Case]:
     return [Case(where, (field,), files) for where, files in itertools.product(TEXT_PREDICATES, text_files(field))]
 
 
 def other_cases() -> Iterator[Case]:
-    struct = plain("s", StructType((plain("a", INTEGER),)))
-    c, d, x = plain("c", INTEGER), plain("d", INTEGER), plain("c", DOUBLE)
+    struct = plain("s", t.StructType((plain("a", t.INTEGER),)))
+    c, d, x = plain("c", t.INTEGER), plain("d", t.INTEGER), plain("c", t.DOUBLE)
     some = (bounds(c=(1, 9)), bounds(c=(5, 20)))
     both = tuple(bounds(c=(1, 9), d=(1, 9)) for _ in range(2))
     nulls = tuple(bounds(c=(5, 5, 1)) for _ in range(2))
@@ -448,19 +436,21 @@ def other_cases() -> Iterator[Case]:
     yield Case("coalesce(length(c), 3) = 7", (text(),), (bounds(c=("a", "z")),))
     yield from (Case(where, (struct,), some) for where in ("s IS NULL", "s IS NOT NULL"))
     yield from (Case(where, (c, d), both) for where in ("c > d", "c + d = 10", "pmod(c, d) > 3", "c IN (d + 1, 5)"))
-    yield from (Case(where, (plain("c", BYTE),), some) for where in ("c > 300", "c >= -128", "c < 1000", "c IN (300)"))
+    yield from (
+        Case(where, (plain("c", t.BYTE),), some) for where in ("c > 300", "c >= -128", "c < 1000", "c IN (300)")
+    )
     yield from (Case(where, (c,), (COUNTS, COUNTS)) for where in ("coalesce(c, rand()) = 5", "c = my_own(3)"))
     yield from (Case(where, (c,), some) for where in ("c < unix_timestamp()", "c = month(current_date())"))
     yield from (Case(f"current_date() {op} DATE'2020-01-01'", (c,), some) for op in "<>")
-    yield Case("c = X'01'", (plain("c", BINARY),), (bounds(c=("a", "z")),))
+    yield Case("c = X'01'", (plain("c", t.BINARY),), (bounds(c=("a", "z")),))
     yield from (Case("c > 100", (x,), (bounds(c=(1.0, 3.0)),) * n, DELTA_RS) for n in (1, 2))
     many = ", ".join(f"{i}.50" for i in range(100))
-    amount = plain("c", DecimalType(10, 2))
+    amount = plain("c", t.DecimalType(10, 2))
     yield Case(f"c IN ({many})", (amount,), tuple(bounds(c=(f, f)) for f in (7.25, 8.75, 100.25)))
     many = ", ".join(f"'a{i:03}x'" for i in range(100))
     yield Case(f"c IN ({many})", (text(CI),), tuple(under(f"{CI}.77.1", f, f) for f in ("a007", "a008", "b")))
-    yield Case("p >= 0", (c, plain("p", INTEGER)), some, partitions=("p",))
-    yield Case("p + c > 0", (c, plain("p", INTEGER)), some, partitions=("p",))
+    yield Case("p >= 0", (c, plain("p", t.INTEGER)), some, partitions=("p",))
+    yield Case("p + c > 0", (c, plain("p", t.INTEGER)), some, partitions=("p",))
 
 
 def check(case: Case, folder: Path) -> list[str]:
@@ -542,7 +532,7 @@ def test_a_collated_column_with_bounds_has_no_rule_rather_than_no_statistics(whe
     ],
 )
 def test_a_leaf_that_normalization_would_fold_has_its_reason_too(where: str, reason: str) -> None:
-    schema = StructType((plain("c", INTEGER),))
+    schema = t.StructType((plain("c", t.INTEGER),))
     [leaf] = leaves_of(rewrite(bind(parse_sql(where), schema), schema, "none", "UTC").root)
     assert (leaf.term, leaf.reason) == (Drop(), reason)
     case = Case(where, schema.fields, ())

@@ -1,7 +1,5 @@
 """Names and types of a merge: what is refused, whatever rows there are, and that nothing is read or written then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp

@@ -1,7 +1,5 @@
 """Files are pruned by the keys of the source: exactly where that is sound."""
 
-from __future__ import annotations
-
 import math
 import random
 from pathlib import Path

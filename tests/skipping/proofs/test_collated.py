@@ -1,8 +1,5 @@
 """Strings under a collation: what their own statistics prove, and that nothing else proves anything."""
 
-from __future__ import annotations
-
-import json
 import random
 import tempfile
 import warnings
@@ -26,7 +23,7 @@ from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.types.data_types import STRING, StructField, StructType
-from tests.builder import TableBuilder, add
+from tests.builder import TableBuilder, add, logged
 from tests.extent import extent, some
 from tests.looped import looped
 from tests.sparkexpr.collations.spark_vectors import vectors
@@ -319,8 +316,7 @@ def test_a_struct_of_statistics_in_a_checkpoint(tmp_path: Path) -> None:
     key = "icu.UNICODE_CI.77.1"
     TableBuilder(tmp_path / "t", StructType((collated("icu.UNICODE_CI"),))).commit(add("x"))
     log = tmp_path / "t" / "_delta_log"
-    lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    head = [line for line in lines if "protocol" in line or "metaData" in line]
+    head = [line for line in logged(tmp_path / "t", 0) if "protocol" in line or "metaData" in line]
     files = []
     for path, low, high in (("ac", "a", "C"), ("df", "D", "f"), ("none", None, None)):
         collation = None if low is None else {key: {"minValues": {"c": low}, "maxValues": {"c": high}}}

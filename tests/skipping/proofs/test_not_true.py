@@ -1,7 +1,5 @@
 """The complement of a predicate is TRUE for every row for which the predicate is FALSE or NULL."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -3,25 +3,11 @@
 The values are of the column's type; nested results are shown as text, or by one of their elements.
 """
 
-from __future__ import annotations
-
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions.collections import COLLECTIONS
 from deltaskip.sparkexpr.functions.jsons import JSONS
 from deltaskip.sparkexpr.functions.lambdas import LAMBDAS
 from deltaskip.sparkexpr.functions.variants import VARIANTS
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    DecimalType,
-)
 
 _TWO = "array({c}, NULL, {c})"
 _MAP = "map('k', {c}, 'l', NULL)"
@@ -146,8 +132,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "as_variant()": ("CAST(array({c})::variant AS STRING)",),
 }
 
-TYPES: frozenset[DataType] = frozenset(
-    (INTEGER, LONG, DOUBLE, FLOAT, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, DecimalType(20, 2))
+TYPES: frozenset[t.DataType] = frozenset(
+    (t.INTEGER, t.LONG, t.DOUBLE, t.FLOAT, t.STRING, t.BINARY, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.DecimalType(20, 2))
 )
 """The types of the column in calls of NAMES: others are treated as these are."""
 

@@ -1,7 +1,5 @@
 """Calls of the functions of one family, for the grid of edges (tests/sparkexpr/edges.py)."""
 
-from __future__ import annotations
-
 _PAIRED = ("0.5D", "-3", "2", "1e300D", "double('NaN')")
 _BOTH = tuple(f"{{0}}({{c}}, {k})" for k in _PAIRED) + tuple(f"{{0}}({k}, {{c}})" for k in _PAIRED)
 _SCALED = tuple(f"{{0}}({{c}}, {k})" for k in (0, 1, 2, 5, -1, -3, -20))

@@ -1,7 +1,5 @@
 """Calls of the functions of patterns, formats and URLs, for the grid of edges (tests/sparkexpr/edges.py)."""
 
-from __future__ import annotations
-
 _PATTERNS = ("'^[0-9]'", "'[^0-9]+$'", "'(?i)A|\\\\s'", "''")
 
 NOT_OF_TIMES = tuple(

@@ -1,19 +1,6 @@
 """Calls of the functions of one family, for the grid of edges (tests/sparkexpr/edges.py)."""
 
-from __future__ import annotations
-
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 
 _CHARSETS = ("UTF-8", "us-ascii", "ISO-8859-1", "UTF-16", "utf-16be", "UTF-16LE", "UTF-32", "latin1")
 _COUNTS = ("0", "1", "-1", "2", "3", "2147483647", "-2147483648")
@@ -158,11 +145,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 
 # The texts of many doubles depend on the version of Java.
-_FEW = (STRING, BINARY, INTEGER)
-_COUNTED = (*_FEW, LONG, DOUBLE, DecimalType(5, 2), BOOLEAN)
-_SHOWN = (*_FEW, BOOLEAN, DATE, TIMESTAMP_NTZ, DecimalType(20, 2))
+_FEW = (t.STRING, t.BINARY, t.INTEGER)
+_COUNTED = (*_FEW, t.LONG, t.DOUBLE, t.DecimalType(5, 2), t.BOOLEAN)
+_SHOWN = (*_FEW, t.BOOLEAN, t.DATE, t.TIMESTAMP_NTZ, t.DecimalType(20, 2))
 
-ONLY: dict[str, tuple[DataType, ...]] = {
+ONLY: dict[str, tuple[t.DataType, ...]] = {
     **dict.fromkeys(("overlay", "elt", "locate", "split_part", "levenshtein"), _COUNTED),
     **dict.fromkeys(("repeat", "lpad", "rpad", "space"), _COUNTED),
     **dict.fromkeys(("initcap", "reverse", "ascii", "quote", "replace", "concat_ws", "translate"), _SHOWN),

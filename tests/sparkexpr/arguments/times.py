@@ -1,7 +1,5 @@
 """Calls of the functions of dates and times, for the grid of edges (tests/sparkexpr/edges.py)."""
 
-from __future__ import annotations
-
 _PATTERNS = (
     *("yyyy-MM-dd", "yyyy", "yyyy-MM-dd HH:mm:ss", "MM-dd", "yyyyMMdd", "dd/MM/yyyy HH"),
     "G y D E a h k K S Q",

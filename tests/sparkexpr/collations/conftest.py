@@ -1,7 +1,5 @@
 """An ICU of another version than the one that every installation has."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The vectors of `shared/collation`, and evaluators of the versions that they were made with."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -7,8 +7,6 @@ pyicu-wheels, icu4py, the system and Maven Central (com.ibm.icu:icu4j) have them
 lower case of every code point; versions that agree share a table. A jar needs `java` with its compiler.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import re

@@ -1,7 +1,5 @@
 """The evaluator of an ICU collation: every Arrow layout, least and greatest, prefixes, what is not trusted."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """ICU's orders beside Spark's own: keys byte for byte, comparisons of every pair, predicates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Where ICU libraries are found, what is loaded when, what is refused, and several versions in one process."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

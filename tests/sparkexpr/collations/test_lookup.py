@@ -1,7 +1,5 @@
 """Collations by identifier, the versions that are available, and the public function."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

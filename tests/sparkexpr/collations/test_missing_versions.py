@@ -1,7 +1,5 @@
 """Every way to compare strings under a collation whose version is not installed says what to install."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +18,9 @@ def test_every_door_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Mon
     table = ds.DeltaTable.create(tmp_path / "t", "id INT, name STRING COLLATE UNICODE_CI")
     table.append([{"id": 1, "name": "Müller"}])
     old = {"collation_version": VERSION}
-    for module in list(sys.modules.values()):
+    for path, module in list(sys.modules.items()):
         for name in ("current_collation_version", "installed_spark_version"):
-            if module.__name__.startswith("deltaskip.") and hasattr(module, name):
+            if path.startswith("deltaskip.") and hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda: VERSION)
     doors: dict[str, Callable[[], object]] = {
         "to_arrow": lambda: table.scan(WHERE, **old).to_arrow(),

@@ -1,7 +1,5 @@
 """The collation data of Spark's jar in an ICU of another version: as exact as the version itself, or refused."""
 
-from __future__ import annotations
-
 import struct
 import zipfile
 from pathlib import Path

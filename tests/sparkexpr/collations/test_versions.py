@@ -1,7 +1,5 @@
 """The versions of the collations: that of the installed Spark, and where each version comes from."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The collation versions that the metadata domain lists: malformed entries are left out."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.sparkexpr.collations.versions import write_versions

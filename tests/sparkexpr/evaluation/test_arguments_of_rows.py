@@ -1,7 +1,5 @@
 """Functions by column of arguments that differ in each row, and of odd texts: the values are those of single rows."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

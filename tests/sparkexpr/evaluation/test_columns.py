@@ -1,7 +1,5 @@
 """Evaluation by column against Spark's answers at the edges of types (`edges.py`), and against single rows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations import Collations
@@ -24,21 +23,6 @@ from deltaskip.sparkexpr.nodes import Case as CaseNode
 from deltaskip.sparkexpr.nodes import Compare, In, IsNull, Literal, Node, Not, children_of
 from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
@@ -54,12 +38,12 @@ from tests.sparkexpr.test_edges import answered
 EACH = extent(149, 1)
 
 
-def column(values: list[Any], type_: DataType) -> dict[str, pa.Array]:
+def column(values: list[Any], type_: t.DataType) -> dict[str, pa.Array]:
     return {"c": typed_array(values, arrow_type(type_))}
 
 
 def test_values_are_those_of_spark() -> None:
-    def check(type_: DataType) -> None:
+    def check(type_: t.DataType) -> None:
         wrong: list[str] = []
         agreed = undecided = 0
         by_case = itertools.groupby(answered(type_, "on", extent(10, 1)), lambda found: (found[0], found[1]))
@@ -73,7 +57,7 @@ def test_values_are_those_of_spark() -> None:
                     undecided += 1
                     continue
                 agreed += 1
-                shown = encoded(found, type_of(node) or BOOLEAN)
+                shown = encoded(found, type_of(node) or t.BOOLEAN)
                 if shown != answer:
                     wrong.append(f"{case.key} of {edge!r}: {shown}, in Spark {answer}")
             # One by one, since one that fails hides the others.
@@ -82,7 +66,7 @@ def test_values_are_those_of_spark() -> None:
                     wrong.append(f"{case.key} of {edge!r} has a value, and fails in Spark")
         assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:40])
         # Functions of text take BINARY, and leave bytes that are not UTF-8 to Spark.
-        assert agreed > (2 if type_ == BINARY else 3) * undecided, (agreed, undecided)
+        assert agreed > (2 if type_ == t.BINARY else 3) * undecided, (agreed, undecided)
 
     each(list(EDGES), check, simple_string)
 
@@ -90,7 +74,7 @@ def test_values_are_those_of_spark() -> None:
 UNDECIDED = object()
 
 
-def attempted(evaluator: Evaluator, edges: list[Any], type_: DataType) -> list[Any]:
+def attempted(evaluator: Evaluator, edges: list[Any], type_: t.DataType) -> list[Any]:
     """The values of all rows at once; if that fails, those of each row."""
     try:
         return list(domain_values(evaluator.values(column(edges, type_), len(edges))))
@@ -112,7 +96,7 @@ def predicates(node: Node, results: list[Any]) -> list[Node]:
 
 
 def test_evaluation_by_column_is_evaluation_row_by_row() -> None:
-    def check(type_: DataType) -> None:
+    def check(type_: t.DataType) -> None:
         values = [*EDGES[type_], None]
         columns = column(values, type_)
         for case in [case for case in cases() if case.type == type_][::EACH]:
@@ -140,9 +124,9 @@ TEXTS = ["", "a", "A", "ab", "aB", "\u00e9", "e\u0301", "\u0130", "v77", "V77", 
 def test_texts_by_column_are_kept_where_row_by_row_keeps_them() -> None:
     def check(collation: str | None, where: str) -> None:
         metadata = {"__COLLATIONS": {"c": collation}} if collation else {}
-        node = bind(parse_sql(where), StructType((StructField("c", STRING, metadata=metadata),)))
+        node = bind(parse_sql(where), t.StructType((t.StructField("c", t.STRING, metadata=metadata),)))
         collations = Collations(SPARK_VERSION)
-        keep = Evaluator(node, "UTC", collations).may_be_true(column(TEXTS, STRING), len(TEXTS))
+        keep = Evaluator(node, "UTC", collations).may_be_true(column(TEXTS, t.STRING), len(TEXTS))
         for text, kept in zip(TEXTS, keep.tolist(), strict=True):
             try:
                 assert kept == (evaluate(node, {("c",): text}, order=collations.order) is True), text
@@ -181,7 +165,7 @@ def test_local_times_by_column_are_those_of_each_instant(zone: str) -> None:
     changes = [1_301_187_600, 1_698_541_200, 1_710_054_000, 1_325_239_200, 788_868_000]
     instants = [at * 10**6 + chance.randrange(-(10**11), 10**11) for at in changes for _ in range(300)]
     instants += [chance.randrange(-(6 * 10**16), 2 * 10**17) for _ in range(300)]
-    schema = StructType((StructField("ts", TIMESTAMP), StructField("d", DATE)))
+    schema = t.StructType((t.StructField("ts", t.TIMESTAMP), t.StructField("d", t.DATE)))
     days = sorted({at // 86_400_000_000 for at in instants} | set(range(9129, 9135)) | set(range(15_335, 15_341)))
     columns = {"ts": [*instants, None], "d": [days[i % len(days)] for i in range(len(instants))] + [None]}
     for text, expected in (
@@ -246,16 +230,16 @@ BY_COLUMN_ALONE = (
 
 def test_common_expressions_are_never_evaluated_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     chance, rows = random.Random(7), 500
-    values: dict[str, tuple[DataType, list[Any]]] = {
-        "id": (LONG, [chance.randrange(10_000) for _ in range(rows)]),
-        "price": (DOUBLE, [chance.random() * 200 for _ in range(rows)]),
-        "q": (DOUBLE, [chance.random() * 10 + 0.1 for _ in range(rows)]),
-        "maybe": (DOUBLE, [chance.choice([None, chance.random() * 10]) for _ in range(rows)]),
-        "d": (DecimalType(22, 2), [Decimal(chance.randrange(10**8)).scaleb(-2) for _ in range(rows)]),
-        "ts": (TIMESTAMP, [1_600_000_000_000_000 + chance.randrange(10**14) for _ in range(rows)]),
-        "s": (STRING, [chance.choice([None, f"name-{chance.randrange(5000)}"]) for _ in range(rows)]),
+    values: dict[str, tuple[t.DataType, list[Any]]] = {
+        "id": (t.LONG, [chance.randrange(10_000) for _ in range(rows)]),
+        "price": (t.DOUBLE, [chance.random() * 200 for _ in range(rows)]),
+        "q": (t.DOUBLE, [chance.random() * 10 + 0.1 for _ in range(rows)]),
+        "maybe": (t.DOUBLE, [chance.choice([None, chance.random() * 10]) for _ in range(rows)]),
+        "d": (t.DecimalType(22, 2), [Decimal(chance.randrange(10**8)).scaleb(-2) for _ in range(rows)]),
+        "ts": (t.TIMESTAMP, [1_600_000_000_000_000 + chance.randrange(10**14) for _ in range(rows)]),
+        "s": (t.STRING, [chance.choice([None, f"name-{chance.randrange(5000)}"]) for _ in range(rows)]),
     }
-    schema = StructType(tuple(StructField(name, type_) for name, (type_, _) in values.items()))
+    schema = t.StructType(tuple(t.StructField(name, type_) for name, (type_, _) in values.items()))
     columns = {name: typed_array(given, arrow_type(type_)) for name, (type_, given) in values.items()}
 
     def refuse(node: Node, row: Any, *rest: Any) -> Any:
@@ -296,16 +280,16 @@ def test_arguments_that_spark_never_looks_at_do_not_fail() -> None:
 
 def test_what_never_fails_has_a_value_for_every_row() -> None:
     fields = {
-        "i": INTEGER,
-        "b": LONG,
-        "t": STRING,
-        "d": DATE,
-        "ts": TIMESTAMP,
-        "n": TIMESTAMP_NTZ,
-        "x": DOUBLE,
-        "r": BINARY,
+        "i": t.INTEGER,
+        "b": t.LONG,
+        "t": t.STRING,
+        "d": t.DATE,
+        "ts": t.TIMESTAMP,
+        "n": t.TIMESTAMP_NTZ,
+        "x": t.DOUBLE,
+        "r": t.BINARY,
     }
-    schema = StructType(tuple(StructField(name, type_) for name, type_ in fields.items()))
+    schema = t.StructType(tuple(t.StructField(name, type_) for name, type_ in fields.items()))
     micros = [0, -(2**63), 2**63 - 1, -62_135_596_800_000_001, 1_700_000_000_000_000, None]
     values = {
         "i": [-(2**31), 2**31 - 1, 0, None, 1, 2], "b": [-(2**63), 2**63 - 1, 0, None, 1, 2],

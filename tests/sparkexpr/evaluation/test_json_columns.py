@@ -1,7 +1,5 @@
 """JSON by column: the values and the errors of each row, over texts of every kind."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Nested columns: evaluation by column is evaluation row by row, also of slices and where NULL hides elements."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers in formats by column: the values and the errors of each row."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions of the table by column: how often Python calls a function does not depend on the number of rows."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """Random expressions over all functions: by column they have the values and the errors that they have row by row."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

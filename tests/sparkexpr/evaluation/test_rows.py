@@ -1,7 +1,5 @@
 """The evaluator's values: measured answers of Spark, orders, laziness, collations, and what it leaves undecided."""
 
-from __future__ import annotations
-
 import json
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Variants by column: the values and the errors of each row, over variants of every kind and bytes that are none."""
 
-from __future__ import annotations
-
 import json
 import random
 from decimal import Decimal

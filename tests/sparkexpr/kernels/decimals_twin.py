@@ -1,7 +1,5 @@
 """Arithmetic of decimals with Python's integers, as kernels.decimals computes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

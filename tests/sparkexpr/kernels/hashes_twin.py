@@ -1,7 +1,5 @@
 """Spark's hashes in plain Python: the evaluator's, of one value after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ICU's order as slow Python: pyicu's collators, of the ICU that its own wheel brings."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import icu

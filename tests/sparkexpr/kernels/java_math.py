@@ -3,10 +3,6 @@
 They hold the bits of a few thousand results; tests/sparkexpr/test_spark_math.py compares many more with a live session.
 """
 
-from __future__ import annotations
-
-import gzip
-import json
 import math
 import tempfile
 from functools import cache
@@ -16,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from tests.sparkexpr.stored import read_stored, session, write_stored
 
 FILE = Path(__file__).with_name("java_math.json.gz")
 STORED = 100
@@ -77,13 +75,11 @@ def asked(spark: Any, count: int, seed: int) -> pa.Table:
 @cache
 def stored() -> pa.Table:
     """The stored results."""
-    found = json.loads(gzip.decompress(FILE.read_bytes()))
+    found = read_stored(FILE)
     return pa.table({name: [None if v is None else float.fromhex(v) for v in found[name]] for name in found})
 
 
 if __name__ == "__main__":
-    from tests.sparkexpr.spark_edges import session
-
     table = asked(session(), STORED, 1)
     told = {name: [None if v is None else v.hex() for v in table[name].to_pylist()] for name in table.column_names}
-    FILE.write_bytes(gzip.compress(json.dumps(told).encode(), 9, mtime=0))
+    write_stored(FILE, told)

@@ -1,7 +1,5 @@
 """The slow twin of kernels.patterns: backtracking over the parts of a regular expression, one way after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

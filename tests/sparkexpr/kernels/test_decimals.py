@@ -1,7 +1,5 @@
 """Decimals of 128 bits against the twin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

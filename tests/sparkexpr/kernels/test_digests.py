@@ -1,7 +1,5 @@
 """Digests against those of Python."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pyarrow as pa

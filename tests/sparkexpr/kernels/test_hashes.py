@@ -1,7 +1,5 @@
 """Hashes of whole arrays by the kernels against the evaluator's of one value, over every offset and place of nulls."""
 
-from __future__ import annotations
-
 from decimal import Context, Decimal
 from typing import Any
 

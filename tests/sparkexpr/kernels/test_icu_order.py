@@ -1,7 +1,5 @@
 """Strings in ICU's order beside pyicu of the same version: keys, comparisons, least and greatest."""
 
-from __future__ import annotations
-
 import gc
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Functions of java.lang.StrictMath and java.lang.Math against the JVM, bit by bit."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

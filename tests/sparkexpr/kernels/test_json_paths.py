@@ -1,7 +1,5 @@
 """Values at the end of paths in JSON: those that the evaluator of one row finds, or the text is left to it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

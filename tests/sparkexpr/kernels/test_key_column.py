@@ -1,7 +1,5 @@
 """Keys with a word of each beside them, against Python's own comparison of bytes."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Codes of the elements of lists against plain sets."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import given

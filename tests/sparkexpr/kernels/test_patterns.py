@@ -1,7 +1,5 @@
 """Matches of regular expressions by the kernel against its twin, over every offset and place of nulls."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import given

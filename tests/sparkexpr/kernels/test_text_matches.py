@@ -1,7 +1,5 @@
 """Texts beside patterns and lists of their own rows, and numbers of other bases, against the evaluator of one row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Kernels of texts that change by numbers of their own rows, of forms and checksums, against Python's own functions."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from typing import Any

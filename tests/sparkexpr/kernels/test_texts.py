@@ -1,7 +1,5 @@
 """Kernels of strings and bytes against Python's own functions, over every offset and place of nulls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The kernel finds strings that are not UTF-8, as Python's decoder does."""
 
-from __future__ import annotations
-
 import itertools
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Functions of one string or of bytes in plain Python, as the evaluator has them."""
 
-from __future__ import annotations
-
 import base64
 import textwrap
 

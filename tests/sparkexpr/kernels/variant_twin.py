@@ -4,8 +4,6 @@ Values are None, bool, int, float, str, bytes, lists, dicts, and an Atom for eac
 (only `value`), an Arrow type, a list of the elements' schema, or a dict of the fields' schemas.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal

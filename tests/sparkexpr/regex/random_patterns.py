@@ -1,7 +1,5 @@
 """Random regular expressions, and texts in which they may occur."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

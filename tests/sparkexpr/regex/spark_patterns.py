@@ -1,9 +1,5 @@
 """Spark's answers to random patterns, formats and URLs: `python -m tests.sparkexpr.regex.spark_patterns` asks."""
 
-from __future__ import annotations
-
-import gzip
-import json
 import random
 from functools import cache
 from pathlib import Path
@@ -12,7 +8,7 @@ from typing import Any
 from tests.sparkexpr.random_formats import number_format, pattern, text
 from tests.sparkexpr.random_urls import format_call, other_call, quoted
 from tests.sparkexpr.regex.random_patterns import Case, cases
-from tests.sparkexpr.spark_edges import session
+from tests.sparkexpr.stored import read_stored, session, write_stored
 
 PATTERN_CALLS = (
     "t RLIKE p",
@@ -91,7 +87,7 @@ def _answers(spark: Any, texts: list[str], errors: Any) -> list[Any]:
 @cache
 def stored() -> dict[str, Any]:
     """What the file contains: the answers by case, and by call."""
-    found: dict[str, Any] = json.loads(gzip.decompress(_FILE.read_bytes()))
+    found: dict[str, Any] = read_stored(_FILE)
     return found
 
 
@@ -102,8 +98,7 @@ def main() -> None:
     rows = [[case.pattern, case.text, case.group, case.replacement, case.limit] for case in given]
     patterns = [[*row, answers] for row, answers in zip(rows, pattern_answers(spark, given), strict=True)]
     found = {"patterns": patterns, "calls": list(zip(texts, call_answers(spark, texts), strict=True))}
-    encoded = json.dumps(found, ensure_ascii=True, separators=(",", ":")).encode()
-    _FILE.write_bytes(gzip.compress(encoded, 9, mtime=0))
+    write_stored(_FILE, found)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Patterns, formats and URLs at random against Spark's answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

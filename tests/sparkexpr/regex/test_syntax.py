@@ -1,7 +1,5 @@
 """What is left to Spark of Java's regular expressions, by name, and what is no regular expression."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -4,19 +4,15 @@ A tree is a list: the class of Catalyst, what it has beside its children, and it
 text that Spark's parser does not accept.
 """
 
-from __future__ import annotations
-
 import ast
-import gzip
 import json
-import logging
-import os
 import random
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.sparkexpr.stored import read_stored, session, write_stored
 
 STORED = Path(__file__).with_name("spark_trees.json.gz")
 REFUSED = "refused"
@@ -190,7 +186,7 @@ def _text(chance: random.Random, depth: int) -> str:
 
 def stored() -> dict[str, dict[str, Any]]:
     """Spark's trees by the kind of the text, and the text."""
-    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(STORED.read_bytes()))
+    found: dict[str, dict[str, Any]] = read_stored(STORED)
     return found
 
 
@@ -257,15 +253,9 @@ def _in_tests() -> Iterator[str]:
 
 def main() -> None:
     """Collect and store the trees."""
-    from pyspark.sql import SparkSession
-
-    logging.disable(logging.CRITICAL)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    parser = spark_parser(session)
-    texts = {"generated": generated(20261126, 5000), "examples": _examples(session), "tests": _in_tests()}
+    spark = session()
+    parser = spark_parser(spark)
+    texts = {"generated": generated(20261126, 5000), "examples": _examples(spark), "tests": _in_tests()}
     found: dict[str, dict[str, Any]] = {}
     for kind, each in texts.items():
         trees = {text: tree_of(parser, text) for text in dict.fromkeys(each) if not _SPECIAL.search(text)}
@@ -274,8 +264,8 @@ def main() -> None:
         left_out = {text for at, text in enumerate(refused) if kind == "tests" and at % 10}
         found[kind] = {text: tree for text, tree in trees.items() if text not in left_out}
         print(kind, len(found[kind]), sum(tree == REFUSED for tree in found[kind].values()))
-    STORED.write_bytes(gzip.compress(json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0))
-    session.stop()
+    write_stored(STORED, found)
+    spark.stop()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Expressions of generated columns: which of them other rows, the time or chance decide."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.sparkexpr import beyond_one_row, columns_in

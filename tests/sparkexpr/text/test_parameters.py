@@ -1,7 +1,5 @@
 """Parameters of SQL text: each value is one literal of the same value and type, whatever it contains."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal

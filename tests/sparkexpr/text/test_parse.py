@@ -1,7 +1,5 @@
 """Spark SQL text to nodes: precedence, literals, names, what stays opaque, and what is an error."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 
@@ -9,6 +7,7 @@ import pytest
 
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, REPLACED, function_node
 from deltaskip.sparkexpr.functions.elements import struct_node
 from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS
@@ -36,71 +35,52 @@ from deltaskip.sparkexpr.nodes import (
     transform,
     walk,
 )
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-)
 from tests.each import each
 
 A, B, C = Column(("a",)), Column(("b",)), Column(("c",))
-ONE, TWO = Literal(1, INTEGER), Literal(2, INTEGER)
-TRUE = Literal(True, BOOLEAN)
+ONE, TWO = Literal(1, t.INTEGER), Literal(2, t.INTEGER)
+TRUE = Literal(True, t.BOOLEAN)
 
 
 @pytest.mark.parametrize(
     ("text", "value", "type_"),
     [
-        ("5", 5, INTEGER),
-        ("-5", -5, INTEGER),
-        ("- 5", -5, INTEGER),
-        ("2147483648", 2**31, LONG),
-        ("-2147483648", -(2**31), INTEGER),
-        ("-9223372036854775808", -(2**63), LONG),
-        ("9223372036854775808", Decimal(2**63), DecimalType(19, 0)),
-        ("4L", 4, LONG),
-        ("5S", 5, SHORT),
-        ("3Y", 3, BYTE),
-        ("1.5", Decimal("1.5"), DecimalType(2, 1)),
-        (".5", Decimal("0.5"), DecimalType(1, 1)),
-        ("5.", Decimal(5), DecimalType(1, 0)),
-        ("0.10", Decimal("0.10"), DecimalType(2, 2)),
-        ("0.001", Decimal("0.001"), DecimalType(3, 3)),
-        ("10BD", Decimal(10), DecimalType(2, 0)),
-        ("1e3BD", Decimal(1000), DecimalType(4, 0)),
-        ("1e3", 1000.0, DOUBLE),
-        ("1.5D", 1.5, DOUBLE),
-        ("2.0F", 2.0, FLOAT),
-        ("0.1F", 0.10000000149011612, FLOAT),
-        ("NULL", None, VOID),
-        ("true", True, BOOLEAN),
-        ("X'01fF'", b"\x01\xff", BINARY),
-        ("x '1'", b"\x01", BINARY),
-        ("DATE'2020-1-5'", 18266, DATE),
-        ("date '1969-12-31'", -1, DATE),
-        ("TIMESTAMP'1970-01-01 00:00:01 UTC'", 1_000_000, TIMESTAMP),
-        ("TIMESTAMP'1970-01-01 02:00:00+02:00'", 0, TIMESTAMP),
-        ("TIMESTAMP'1970-01-01 00:00:00Z'", 0, TIMESTAMP),
-        ("timestamp'1969-12-31 19:00:00 America/New_York'", 0, TIMESTAMP),
-        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", 1_000_000, TIMESTAMP_NTZ),
-        ("TIMESTAMP_NTZ'1970-01-01 00:00:01 UTC'", 1_000_000, TIMESTAMP_NTZ),
+        ("5", 5, t.INTEGER),
+        ("-5", -5, t.INTEGER),
+        ("- 5", -5, t.INTEGER),
+        ("2147483648", 2**31, t.LONG),
+        ("-2147483648", -(2**31), t.INTEGER),
+        ("-9223372036854775808", -(2**63), t.LONG),
+        ("9223372036854775808", Decimal(2**63), t.DecimalType(19, 0)),
+        ("4L", 4, t.LONG),
+        ("5S", 5, t.SHORT),
+        ("3Y", 3, t.BYTE),
+        ("1.5", Decimal("1.5"), t.DecimalType(2, 1)),
+        (".5", Decimal("0.5"), t.DecimalType(1, 1)),
+        ("5.", Decimal(5), t.DecimalType(1, 0)),
+        ("0.10", Decimal("0.10"), t.DecimalType(2, 2)),
+        ("0.001", Decimal("0.001"), t.DecimalType(3, 3)),
+        ("10BD", Decimal(10), t.DecimalType(2, 0)),
+        ("1e3BD", Decimal(1000), t.DecimalType(4, 0)),
+        ("1e3", 1000.0, t.DOUBLE),
+        ("1.5D", 1.5, t.DOUBLE),
+        ("2.0F", 2.0, t.FLOAT),
+        ("0.1F", 0.10000000149011612, t.FLOAT),
+        ("NULL", None, t.VOID),
+        ("true", True, t.BOOLEAN),
+        ("X'01fF'", b"\x01\xff", t.BINARY),
+        ("x '1'", b"\x01", t.BINARY),
+        ("DATE'2020-1-5'", 18266, t.DATE),
+        ("date '1969-12-31'", -1, t.DATE),
+        ("TIMESTAMP'1970-01-01 00:00:01 UTC'", 1_000_000, t.TIMESTAMP),
+        ("TIMESTAMP'1970-01-01 02:00:00+02:00'", 0, t.TIMESTAMP),
+        ("TIMESTAMP'1970-01-01 00:00:00Z'", 0, t.TIMESTAMP),
+        ("timestamp'1969-12-31 19:00:00 America/New_York'", 0, t.TIMESTAMP),
+        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", 1_000_000, t.TIMESTAMP_NTZ),
+        ("TIMESTAMP_NTZ'1970-01-01 00:00:01 UTC'", 1_000_000, t.TIMESTAMP_NTZ),
     ],
 )
-def test_literals_have_the_types_that_spark_gives_them(text: str, value: object, type_: DataType) -> None:
+def test_literals_have_the_types_that_spark_gives_them(text: str, value: object, type_: t.DataType) -> None:
     assert parse_sql(f"a = {text}") == Compare("=", A, Literal(value, type_))
 
 
@@ -123,7 +103,7 @@ def test_literals_have_the_types_that_spark_gives_them(text: str, value: object,
     ],
 )
 def test_strings_are_unescaped_as_spark_does(text: str, value: str) -> None:
-    assert parse_sql(f"a = {text}") == Compare("=", A, Literal(value, STRING))
+    assert parse_sql(f"a = {text}") == Compare("=", A, Literal(value, t.STRING))
 
 
 @pytest.mark.parametrize(
@@ -158,52 +138,52 @@ def test_names_keep_all_their_parts(text: str, parts: tuple[str, ...]) -> None:
         ("a = b < c", Compare("<", Compare("=", A, B), C)),
         ("a <> 1", Compare("!=", A, ONE)),
         ("a !< 1", Compare(">=", A, ONE)),
-        ("a <=> NULL", Compare("<=>", A, Literal(None, VOID))),
+        ("a <=> NULL", Compare("<=>", A, Literal(None, t.VOID))),
         ("a IS NOT DISTINCT FROM b", Compare("<=>", A, B)),
         ("a IS DISTINCT FROM b", Not(Compare("<=>", A, B))),
         ("a IS TRUE", Compare("<=>", A, TRUE)),
-        ("a IS NOT FALSE", Not(Compare("<=>", A, Literal(False, BOOLEAN)))),
+        ("a IS NOT FALSE", Not(Compare("<=>", A, Literal(False, t.BOOLEAN)))),
         ("a IS UNKNOWN", IsNull(A)),
         ("a BETWEEN 1 AND 2 AND b", And((Between((Compare(">=", A, ONE), Compare("<=", A, TWO))), B))),
         ("a NOT BETWEEN 1 AND 2", Not(Between((Compare(">=", A, ONE), Compare("<=", A, TWO))))),
-        ("a IN (1, NULL)", In(A, (ONE, Literal(None, VOID)))),
+        ("a IN (1, NULL)", In(A, (ONE, Literal(None, t.VOID)))),
         ("a NOT IN (1)", Not(In(A, (ONE,)))),
         ("a IN (1 + 2, -b)", In(A, (Call("+", (ONE, TWO)), Call("negative", (B,))))),
-        ("a LIKE 'x!%' ESCAPE '!'", Like(A, Literal("x!%", STRING), "!")),
-        ("a NOT ILIKE 'x'", Not(Like(A, Literal("x", STRING), "\\", True))),
-        ("a RLIKE 'x'", Call("rlike", (A, Literal("x", STRING)))),
+        ("a LIKE 'x!%' ESCAPE '!'", Like(A, Literal("x!%", t.STRING), "!")),
+        ("a NOT ILIKE 'x'", Not(Like(A, Literal("x", t.STRING), "\\", True))),
+        ("a RLIKE 'x'", Call("rlike", (A, Literal("x", t.STRING)))),
         ("startswith(a, b)", StartsWith(A, B)),
         ("a + b * c = 1", Compare("=", Call("+", (A, Call("*", (B, C)))), ONE)),
         ("a - b - c = 1", Compare("=", Call("-", (Call("-", (A, B)), C)), ONE)),
         ("a - 1 = 1", Compare("=", Call("-", (A, ONE)), ONE)),
         ("a -1 = 1", Compare("=", Call("-", (A, ONE)), ONE)),
         ("-a % b DIV 2 = 1", Compare("=", Call("div", (Call("%", (Call("negative", (A,)), B)), TWO)), ONE)),
-        ("a || b = 'x'", Compare("=", Call("concat", (A, B)), Literal("x", STRING))),
-        ("CAST(a AS decimal(10, 2)) = b", Compare("=", Cast(A, DecimalType(10, 2)), B)),
-        ("TRY_CAST(a AS bigint) = b", Compare("=", Cast(A, LONG, True), B)),
-        ("a::int = 1", Compare("=", Cast(A, INTEGER), ONE)),
-        ("a COLLATE UTF8_BINARY = 'x'", Compare("=", Collate(A, "UTF8_BINARY"), Literal("x", STRING))),
+        ("a || b = 'x'", Compare("=", Call("concat", (A, B)), Literal("x", t.STRING))),
+        ("CAST(a AS decimal(10, 2)) = b", Compare("=", Cast(A, t.DecimalType(10, 2)), B)),
+        ("TRY_CAST(a AS bigint) = b", Compare("=", Cast(A, t.LONG, True), B)),
+        ("a::int = 1", Compare("=", Cast(A, t.INTEGER), ONE)),
+        ("a COLLATE UTF8_BINARY = 'x'", Compare("=", Collate(A, "UTF8_BINARY"), Literal("x", t.STRING))),
         ("CASE WHEN a THEN b ELSE c END", Case(((A, B),), C)),
         ("CASE a WHEN 1 THEN b END", Case(((Compare("=", A, ONE), B),))),
         ("IF(a, b, c)", Case(((A, B),), C)),
         ("nvl(a, 1) = 2", Compare("=", Call("coalesce", (A, ONE)), TWO)),
         ("extract(YEAR FROM a) = 1", Compare("=", Call("year", (A,)), ONE)),
-        ("date_trunc('month', a) = b", Compare("=", Call("date_trunc", (Literal("month", STRING), A)), B)),
+        ("date_trunc('month', a) = b", Compare("=", Call("date_trunc", (Literal("month", t.STRING), A)), B)),
         ("datediff(a, b) = 1", Compare("=", Call("datediff", (A, B)), ONE)),
         ("to_date(a) = b", Compare("=", Call("to_date", (A,)), B)),
         ("a = 1 -- why\n AND /* not /* nested */ */ b", And((Compare("=", A, ONE), B))),
         ("((a))", A),
         ("extract(YEAR FROM (a)) = 1", Compare("=", Call("year", (A,)), ONE)),
         ("NOT (a) IN (1)", Not(In(A, (ONE,)))),
-        ("a LIKE ('x')", Like(A, Literal("x", STRING))),
-        ("like(a, 'x')", Like(A, Literal("x", STRING))),
-        ("NOT like(a, 'x')", Not(Like(A, Literal("x", STRING)))),
+        ("a LIKE ('x')", Like(A, Literal("x", t.STRING))),
+        ("like(a, 'x')", Like(A, Literal("x", t.STRING))),
+        ("NOT like(a, 'x')", Not(Like(A, Literal("x", t.STRING)))),
         ("coalesce(all, 1) = 2", Compare("=", Call("coalesce", (Column(("all",)), ONE)), TWO)),
         ("+a = 1", Compare("=", Call("positive", (A,)), ONE)),
         ("-(1) = a", Compare("=", Call("negative", (ONE,)), A)),
-        ("a + b || c = 'x'", Compare("=", Call("concat", (Call("+", (A, B)), C)), Literal("x", STRING))),
+        ("a + b || c = 'x'", Compare("=", Call("concat", (Call("+", (A, B)), C)), Literal("x", t.STRING))),
         ("a = b = c = true", Compare("=", Compare("=", Compare("=", A, B), C), TRUE)),
-        ("a::int::bigint = 1", Compare("=", Cast(Cast(A, INTEGER), LONG), ONE)),
+        ("a::int::bigint = 1", Compare("=", Cast(Cast(A, t.INTEGER), t.LONG), ONE)),
     ],
 )
 def test_the_grammar_is_spark_s(text: str, node: Node) -> None:
@@ -215,34 +195,37 @@ def test_the_grammar_is_spark_s(text: str, node: Node) -> None:
     [
         ("a = 1 IN (TRUE)", In(Compare("=", A, ONE), (TRUE,))),
         ("a BETWEEN 1 AND 2 = true", Between((Compare(">=", A, ONE), Compare("<=", A, Compare("=", TWO, TRUE))))),
-        ("a LIKE 'x' = true", Like(A, Compare("=", Literal("x", STRING), TRUE))),
-        ("a = b LIKE 'x'", Like(Compare("=", A, B), Literal("x", STRING))),
+        ("a LIKE 'x' = true", Like(A, Compare("=", Literal("x", t.STRING), TRUE))),
+        ("a = b LIKE 'x'", Like(Compare("=", A, B), Literal("x", t.STRING))),
         ("a <=> b = c", Compare("=", Compare("<=>", A, B), C)),
         ("a IS NOT DISTINCT FROM b = c", Compare("<=>", A, Compare("=", B, C))),
-        ("a || b + c = 'x'", Compare("=", Call("+", (Call("concat", (A, B)), C)), Literal("x", STRING))),
-        ("-2147483648::int = a", Compare("=", Cast(Literal(-(2**31), INTEGER), INTEGER), A)),
+        ("a || b + c = 'x'", Compare("=", Call("+", (Call("concat", (A, B)), C)), Literal("x", t.STRING))),
+        ("-2147483648::int = a", Compare("=", Cast(Literal(-(2**31), t.INTEGER), t.INTEGER), A)),
         ("a = 1 -- comment \\\nAND b = 2\n AND c", And((Compare("=", A, ONE), C))),
         ("a | b & c = 1", Compare("=", Call("|", (A, Call("&", (B, C)))), ONE)),
         ("-a ^ 2 = b", Compare("=", Call("^", (Call("negative", (A,)), TWO)), B)),
         ("a > b >> 1", Compare(">", A, Call("shiftright", (B, ONE)))),
         ("a >>> 1 > b", Compare(">", Call("shiftrightunsigned", (A, ONE)), B)),
-        ("a[b].c = 1", Compare("=", Call("[]", (Call("[]", (A, B)), Literal("c", STRING))), ONE)),
+        ("a[b].c = 1", Compare("=", Call("[]", (Call("[]", (A, B)), Literal("c", t.STRING))), ONE)),
         ("(a | b) * 2 = c", Compare("=", Call("*", (Call("|", (A, B)), TWO)), C)),
         ("(a).b.c = 1", Compare("=", Column(("a", "b", "c")), ONE)),
-        ("a LIKE ANY ('x', b)", Or((Like(A, Literal("x", STRING)), Like(A, B)))),
-        ("a NOT LIKE ALL ('x', b)", And((Not(Like(A, Literal("x", STRING))), Not(Like(A, B))))),
-        ("position('x' IN a) = 1", Compare("=", Call("position", (Literal("x", STRING), A)), ONE)),
+        ("a LIKE ANY ('x', b)", Or((Like(A, Literal("x", t.STRING)), Like(A, B)))),
+        ("a NOT LIKE ALL ('x', b)", And((Not(Like(A, Literal("x", t.STRING))), Not(Like(A, B))))),
+        ("position('x' IN a) = 1", Compare("=", Call("position", (Literal("x", t.STRING), A)), ONE)),
         ("substring(a FROM 1 FOR 2) = b", Compare("=", Call("substring", (A, ONE, TWO)), B)),
         ("overlay(a PLACING b FROM 1) = c", Compare("=", Call("overlay", (A, B, ONE)), C)),
-        ("CAST(a AS timestamp without time zone) = b", Compare("=", Cast(A, TIMESTAMP_NTZ), B)),
+        ("CAST(a AS timestamp without time zone) = b", Compare("=", Cast(A, t.TIMESTAMP_NTZ), B)),
         ("a COLLATE system.builtin.UNICODE = b", Compare("=", Collate(A, "UNICODE"), B)),
         ("CASE end WHEN 1 THEN b END", Case(((Compare("=", Column(("end",)), ONE), B),))),
         ("exists(a, X -> x = b)", Call("exists", (A, Lambda(("X",), Compare("=", Variable("x"), B))))),
         ("f(a -> b -> 1, b)", Opaque("f(a -> b -> 1, b)", (("b",),))),
-        ("a:b[0].c = 1", Compare("=", Call("variant_get", (A, Literal("$.b[0].c", STRING))), ONE)),
+        ("a:b[0].c = 1", Compare("=", Call("variant_get", (A, Literal("$.b[0].c", t.STRING))), ONE)),
         ("a = (b, c AS d)", Compare("=", A, struct_node(B, C, names={1: "d"}))),
-        ("CAST(a AS map<int, array<int>>) = b", Compare("=", Cast(A, MapType(INTEGER, ArrayType(INTEGER))), B)),
-        ("CAST(a AS varchar(5)) = 'x'", Compare("=", Opaque("CAST(a AS varchar(5))", (("a",),)), Literal("x", STRING))),
+        ("CAST(a AS map<int, array<int>>) = b", Compare("=", Cast(A, t.MapType(t.INTEGER, t.ArrayType(t.INTEGER))), B)),
+        (
+            "CAST(a AS varchar(5)) = 'x'",
+            Compare("=", Opaque("CAST(a AS varchar(5))", (("a",),)), Literal("x", t.STRING)),
+        ),
     ],
 )
 def test_operators_bind_as_in_spark(text: str, node: Node) -> None:
@@ -333,7 +316,7 @@ def test_columns_may_bear_the_names_of_keywords() -> None:
 
 
 def test_a_timestamp_without_a_zone_waits_for_the_session_s() -> None:
-    literal = Cast(Literal("2024-01-01 10:00:00", STRING), TIMESTAMP)
+    literal = Cast(Literal("2024-01-01 10:00:00", t.STRING), t.TIMESTAMP)
     assert parse_sql("a > TIMESTAMP'2024-01-01 10:00:00'") == Compare(">", A, literal)
 
 
@@ -424,7 +407,7 @@ def test_long_lists_are_read_whole(quote: str) -> None:
     node = parse_sql("a IN (" + ",".join(f"{quote}{n}{quote}" for n in range(100_000)) + ")")
     assert isinstance(node, In)
     assert len(node.values) == 100_000
-    assert node.values[-1] == (Literal("99999", STRING) if quote else Literal(99_999, INTEGER))
+    assert node.values[-1] == (Literal("99999", t.STRING) if quote else Literal(99_999, t.INTEGER))
 
 
 @pytest.mark.parametrize(
@@ -453,7 +436,7 @@ def with_tuples(node: Node) -> Node:
 
 def test_a_long_list_inside_of_a_string_stays_there() -> None:
     text = "a IN (" + ", ".join(map(str, range(100))) + ")"
-    assert parse_sql(f'a = "{text}" AND b = 1') == And((Compare("=", A, Literal(text, STRING)), Compare("=", B, ONE)))
+    assert parse_sql(f'a = "{text}" AND b = 1') == And((Compare("=", A, Literal(text, t.STRING)), Compare("=", B, ONE)))
 
 
 def test_errors_behind_a_long_list_name_their_own_place() -> None:

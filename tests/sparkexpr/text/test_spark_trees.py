@@ -1,7 +1,5 @@
 """The parser against Spark's: the same tree for every text, or the same refusal."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -12,46 +10,11 @@ import pytest
 
 from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.sparkexpr import EvaluationError, Undecided, parse_sql
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions.by_name import function_node
 from deltaskip.sparkexpr.functions.times import FIELDS
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    In,
-    IsNull,
-    Lambda,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    Variable,
-    columns_of,
-    transform,
-    walk,
-)
 from deltaskip.sparkexpr.text.type_names import type_named
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-    nested_types,
-)
 from deltaskip.sparkexpr.types.json import parse_type
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.calendar import parse_date, zone_of
@@ -101,87 +64,87 @@ class _Unlike(Exception):
     """A tree that has no node."""
 
 
-def node_of(tree: Sequence[Any]) -> Node:
+def node_of(tree: Sequence[Any]) -> n.Node:
     """The node of a tree of Spark, with an Opaque of its columns for what has none."""
     try:
         return _node(tree)
     except _Unlike:
-        return Opaque("", tuple(sorted(_columns(tree))))
+        return n.Opaque("", tuple(sorted(_columns(tree))))
 
 
-def _node(tree: Sequence[Any]) -> Node:
+def _node(tree: Sequence[Any]) -> n.Node:
     kind, kept, *children = tree
     nodes = [node_of(child) for child in children]
     match kind, nodes:
         case "UnresolvedAttribute", _:
-            return Column(tuple(kept.get("nameParts", "[]")[1:-1].split(", ")))
+            return n.Column(tuple(kept.get("nameParts", "[]")[1:-1].split(", ")))
         case "Literal", _:
             return _literal(kept.get("value"), kept["dataType"])
         case "And", _:
-            return And(tuple(nodes))
+            return n.And(tuple(nodes))
         case "Or", _:
-            return Or(tuple(nodes))
+            return n.Or(tuple(nodes))
         case "Not", [child]:
-            return Not(child)
+            return n.Not(child)
         case "IsNull" | "IsUnknown", [child]:
-            return IsNull(child)
+            return n.IsNull(child)
         case "IsNotNull" | "IsNotUnknown", [child]:
-            return Not(IsNull(child))
+            return n.Not(n.IsNull(child))
         case "In", [child, *values]:
             if len(children) == 2 and children[1][0] == "ScalarSubquery":
                 raise _Unlike
-            return In(child, tuple(values))
+            return n.In(child, tuple(values))
         case "Like" | "ILike", [child, pattern]:
-            return Like(child, pattern, kept["escape"], kind == "ILike")
+            return n.Like(child, pattern, kept["escape"], kind == "ILike")
         case "Cast", [child]:
-            return Cast(child, _type(kept["dataType"]), kept["try"])
+            return n.Cast(child, _type(kept["dataType"]), kept["try"])
         case "LikeAny" | "LikeAll" | "NotLikeAny" | "NotLikeAll", [child]:
-            likes = [Like(child, Literal(pattern, STRING)) for pattern in kept["patterns"]]
-            legs = tuple(map(Not, likes) if kind.startswith("Not") else likes)
-            return legs[0] if len(legs) == 1 else And(legs) if kind.endswith("All") else Or(legs)
+            likes = [n.Like(child, n.Literal(pattern, t.STRING)) for pattern in kept["patterns"]]
+            legs = tuple(map(n.Not, likes) if kind.startswith("Not") else likes)
+            return legs[0] if len(legs) == 1 else n.And(legs) if kind.endswith("All") else n.Or(legs)
         case "CaseWhen", _:
             pairs = list(zip(nodes[: len(nodes) // 2 * 2 : 2], nodes[1::2], strict=True))
-            return Case(tuple(pairs), nodes[-1] if kept["otherwise"] else None)
+            return n.Case(tuple(pairs), nodes[-1] if kept["otherwise"] else None)
         case "Collate", [child, _]:
-            return Collate(child, children[1][1]["collationName"][1:-1].replace(", ", "."))
+            return n.Collate(child, children[1][1]["collationName"][1:-1].replace(", ", "."))
         case "UnresolvedFunction", _:
             return _function(kept, children, nodes)
         case "UnresolvedExtractValue", [child, key]:
-            return Call("[]", (child, key))
+            return n.Call("[]", (child, key))
         case "Alias", [child] if children[0][0] == "SemiStructuredExtract":
             return child
         case "SemiStructuredExtract", [child]:
             if re.search(r"[\s\\`\"]", kept["field"]):
                 raise _Unlike
-            return Call("variant_get", (child, Literal(kept["field"], STRING)))
+            return n.Call("variant_get", (child, n.Literal(kept["field"], t.STRING)))
         case "UnresolvedNamedLambdaVariable", _:
             # Every name in a lambda function is one, also that of a column.
-            return Variable("\0".join(kept["nameParts"][1:-1].split(", ")))
+            return n.Variable("\0".join(kept["nameParts"][1:-1].split(", ")))
         case "LambdaFunction", [body, *names]:
             if children[0][0] == "LambdaFunction":
                 raise _Unlike
-            return Lambda(tuple(name.name for name in names if isinstance(name, Variable)), body)
+            return n.Lambda(tuple(name.name for name in names if isinstance(name, n.Variable)), body)
         case "StringLocate", [part, text, _]:
             return function_node("position", (part, text))
         case "StringTrim" | "StringTrimLeft" | "StringTrimRight", _:
             # The characters, which Spark keeps behind the text, are the first argument.
             return function_node(_TRIMS[kind], tuple(reversed(nodes)))
         case "Substring", _:
-            given = nodes if nodes[-1] != Literal(2**31 - 1, type_named("int")) else nodes[:2]
+            given = nodes if nodes[-1] != n.Literal(2**31 - 1, type_named("int")) else nodes[:2]
             return function_node("substring", tuple(given))
         case "Overlay", _:
-            given = nodes if nodes[-1] != Literal(-1, type_named("int")) else nodes[:3]
+            given = nodes if nodes[-1] != n.Literal(-1, type_named("int")) else nodes[:3]
             return function_node("overlay", tuple(given))
     if kind in _COMPARISONS:
-        return Compare(_COMPARISONS[kind], *nodes)
+        return n.Compare(_COMPARISONS[kind], *nodes)
     if kind in _CALLS:
-        return Call(_CALLS[kind], tuple(nodes))
+        return n.Call(_CALLS[kind], tuple(nodes))
     if kind in ("TimestampAdd", "TimestampDiff"):
-        return Call(kind.lower(), (Literal(kept["unit"].upper(), STRING), *nodes))
+        return n.Call(kind.lower(), (n.Literal(kept["unit"].upper(), t.STRING), *nodes))
     raise _Unlike
 
 
-def _function(kept: dict[str, Any], children: Sequence[Any], nodes: Sequence[Node]) -> Node:
+def _function(kept: dict[str, Any], children: Sequence[Any], nodes: Sequence[n.Node]) -> n.Node:
     parts = kept["nameParts"][1:-1].split(", ")
     arguments = {child[0] for child in children}
     if len(parts) > 1 or {"isDistinct", "ignoreNulls", "filter"} & kept.keys():
@@ -191,69 +154,69 @@ def _function(kept: dict[str, Any], children: Sequence[Any], nodes: Sequence[Nod
     name = parts[0].lower()
     if name in ("dateadd", "datediff", "date_add", "date_diff", "timestampadd", "timestampdiff") and len(nodes) == 3:
         raise _Unlike
-    if name == "extract" and len(nodes) == 2 and isinstance(nodes[0], Literal):
+    if name == "extract" and len(nodes) == 2 and isinstance(nodes[0], n.Literal):
         return _extract(nodes)
     return function_node(name, tuple(nodes))
 
 
-def _extract(nodes: Sequence[Node]) -> Node:
+def _extract(nodes: Sequence[n.Node]) -> n.Node:
     field = nodes[0]
-    assert isinstance(field, Literal)
+    assert isinstance(field, n.Literal)
     if str(field.value).upper() not in FIELDS:
         raise _Unlike
     return function_node("extract", tuple(nodes))
 
 
-def _literal(value: Any, type_name: str) -> Literal:
+def _literal(value: Any, type_name: str) -> n.Literal:
     match type_name:
         case "void":
-            return Literal(None, VOID)
+            return n.Literal(None, t.VOID)
         case "boolean":
-            return Literal(value == "true", BOOLEAN)
+            return n.Literal(value == "true", t.BOOLEAN)
         case "binary":
-            return Literal(bytes.fromhex(value[2:-1]), BINARY)
+            return n.Literal(bytes.fromhex(value[2:-1]), t.BINARY)
         case "date":
-            return Literal(parse_date(value), DATE)
+            return n.Literal(parse_date(value), t.DATE)
         case "timestamp":
-            return Literal(cast_value(value, STRING, TIMESTAMP, UTC), TIMESTAMP)
+            return n.Literal(cast_value(value, t.STRING, t.TIMESTAMP, UTC), t.TIMESTAMP)
         case "time(6)":
             raise _Unlike
     if type_name.startswith("interval"):
-        return Literal(int(value), UnknownType(f'"{type_name}"'))
+        return n.Literal(int(value), t.UnknownType(f'"{type_name}"'))
     type_ = _type(type_name)
     if type_name in ("double", "float"):
-        return Literal(nearest_float(Decimal(value)) if type_name == "float" else float(value), type_)
+        return n.Literal(nearest_float(Decimal(value)) if type_name == "float" else float(value), type_)
     if type_name.startswith("decimal"):
-        return Literal(Decimal(value), type_)
-    return Literal(value if type_ == STRING else int(value), type_)
+        return n.Literal(Decimal(value), type_)
+    return n.Literal(value if type_ == t.STRING else int(value), type_)
 
 
-def _type(name: Any) -> DataType:
+def _type(name: Any) -> t.DataType:
     """A type of a cast. A cast to void, or to a type with a collation, a length or no fields, has no node."""
     try:
         found = type_named(name) if isinstance(name, str) else parse_type(json.dumps(name))
     except DeltaSkipError:
         raise _Unlike from None
-    for inner in nested_types(found):
-        odd = isinstance(inner, StructType) and (
+    for inner in t.nested_types(found):
+        odd = isinstance(inner, t.StructType) and (
             not inner.fields
             or len({fold_name(name) for name in inner.names}) < len(inner.names)
             or any(set(each.metadata) - {"comment"} for each in inner.fields)
         )
-        if odd or inner == VOID or isinstance(inner, UnknownType):
+        if odd or inner == t.VOID or isinstance(inner, t.UnknownType):
             raise _Unlike
     return _plain(found)
 
 
-def _plain(found: DataType) -> DataType:
+def _plain(found: t.DataType) -> t.DataType:
     """The type without comments."""
     match found:
-        case ArrayType(element, nullable):
-            return ArrayType(_plain(element), nullable)
-        case MapType(key, value, nullable):
-            return MapType(_plain(key), _plain(value), nullable)
-        case StructType(fields):
-            return StructType(tuple(StructField(each.name, _plain(each.type), each.nullable) for each in fields))
+        case t.ArrayType(element, nullable):
+            return t.ArrayType(_plain(element), nullable)
+        case t.MapType(key, value, nullable):
+            return t.MapType(_plain(key), _plain(value), nullable)
+        case t.StructType(fields):
+            return t.StructType(tuple(t.StructField(each.name, _plain(each.type), each.nullable) for each in fields))
     return found
 
 
@@ -269,47 +232,51 @@ def _columns(tree: Sequence[Any]) -> set[tuple[str, ...]]:
     return {parts for child in children for parts in _columns(child)}
 
 
-def scoped(node: Node, bound: frozenset[str] = frozenset()) -> Node:
+def scoped(node: n.Node, bound: frozenset[str] = frozenset()) -> n.Node:
     """The node with columns in place of the variables that no lambda function around them binds."""
     match node:
-        case Lambda(names, body):
-            return Lambda(names, scoped(body, bound | {name.lower() for name in names}))
-        case Variable(name):
+        case n.Lambda(names, body):
+            return n.Lambda(names, scoped(body, bound | {name.lower() for name in names}))
+        case n.Variable(name):
             first, *fields = name.split("\0")
             if first.lower() not in bound:
-                return Column((first, *fields))
-            found: Node = Variable(first)
+                return n.Column((first, *fields))
+            found: n.Node = n.Variable(first)
             for field in fields:
-                found = Call("[]", (found, Literal(field, STRING)))
+                found = n.Call("[]", (found, n.Literal(field, t.STRING)))
             return found
-        case Opaque(sql, columns):
-            return Opaque(sql, tuple(parts for parts in columns if parts[0].lower() not in bound))
-    return transform(node, lambda child: scoped(child, bound))
+        case n.Opaque(sql, columns):
+            return n.Opaque(sql, tuple(parts for parts in columns if parts[0].lower() not in bound))
+    return n.transform(node, lambda child: scoped(child, bound))
 
 
-def canonical(node: Node) -> Node:
+def canonical(node: n.Node) -> n.Node:
     """The node in the one form in which Spark's trees and the parser's can be compared."""
-    if isinstance(node, Opaque):
-        return Opaque("", tuple(sorted({parts for parts in node.columns if parts[0].lower() != "current_date"})))
-    node = transform(node, canonical)
+    if isinstance(node, n.Opaque):
+        return n.Opaque("", tuple(sorted({parts for parts in node.columns if parts[0].lower() != "current_date"})))
+    node = n.transform(node, canonical)
     match node:
-        case Compare("!=", left, right):
-            return Not(Compare("=", left, right))
-        case Call("between", (child, low, high)):
-            return canonical(And((Compare(">=", child, low), Compare("<=", child, high))))
-        case And(children):
-            return And(tuple(leg for each in children for leg in (each.children if isinstance(each, And) else (each,))))
-        case Or(children):
-            return Or(tuple(leg for each in children for leg in (each.children if isinstance(each, Or) else (each,))))
-        case Cast(Literal(str() as text), type_) if type_ == TIMESTAMP:
+        case n.Compare("!=", left, right):
+            return n.Not(n.Compare("=", left, right))
+        case n.Call("between", (child, low, high)):
+            return canonical(n.And((n.Compare(">=", child, low), n.Compare("<=", child, high))))
+        case n.And(children):
+            return n.And(
+                tuple(leg for each in children for leg in (each.children if isinstance(each, n.And) else (each,)))
+            )
+        case n.Or(children):
+            return n.Or(
+                tuple(leg for each in children for leg in (each.children if isinstance(each, n.Or) else (each,)))
+            )
+        case n.Cast(n.Literal(str() as text), type_) if type_ == t.TIMESTAMP:
             try:
-                return Literal(cast_value(text, STRING, TIMESTAMP, UTC), TIMESTAMP)
+                return n.Literal(cast_value(text, t.STRING, t.TIMESTAMP, UTC), t.TIMESTAMP)
             except (EvaluationError, Undecided):
                 return node
-        case Call("struct" | "named_struct"):
-            return canonical(Opaque("", columns_of(node)))
-        case In(child, values):
-            return In(child, tuple(values))
+        case n.Call("struct" | "named_struct"):
+            return canonical(n.Opaque("", n.columns_of(node)))
+        case n.In(child, values):
+            return n.In(child, tuple(values))
     return node
 
 
@@ -341,8 +308,8 @@ def _difference(text: str, tree: Any) -> str:
     return f"found {found}, wanted {wanted}"
 
 
-def _nameless(node: Node) -> Node:
-    return Opaque("") if isinstance(node, Opaque) else transform(node, _nameless)
+def _nameless(node: n.Node) -> n.Node:
+    return n.Opaque("") if isinstance(node, n.Opaque) else n.transform(node, _nameless)
 
 
 def _kinds(tree: Sequence[Any]) -> set[str]:
@@ -368,13 +335,13 @@ def test_there_are_thousands_of_texts_and_few_exceptions() -> None:
 
 def test_most_texts_have_a_node_without_opaque_parts() -> None:
     texts = [text for text, tree in TREES["examples"].items() if tree != REFUSED]
-    opaque = [text for text in texts if any(isinstance(part, Opaque) for part in _parts(text))]
+    opaque = [text for text in texts if any(isinstance(part, n.Opaque) for part in _parts(text))]
     assert len(opaque) < len(texts) / 4
 
 
-def _parts(text: str) -> list[Node]:
+def _parts(text: str) -> list[n.Node]:
     try:
-        return list(walk(parse_sql(text)))
+        return list(n.walk(parse_sql(text)))
     except PredicateError:
         return []
 
@@ -401,14 +368,16 @@ def _nothing(found: str) -> None:
 
 @pytest.mark.spark
 def test_spark_reads_the_text_of_opaque_parts_with_their_columns(parser: Any) -> None:
-    texts = list(dict.fromkeys(p.sql for text in list(ALL)[:: extent(5, 1)] for p in _parts(text) if type(p) is Opaque))
+    texts = list(
+        dict.fromkeys(p.sql for text in list(ALL)[:: extent(5, 1)] for p in _parts(text) if type(p) is n.Opaque)
+    )
     assert len(texts) > 50
 
     def check(sql: str) -> None:
         tree = tree_of(parser, sql)
         assert tree != REFUSED
         if not _kinds(tree) & {"ScalarSubquery", "ListQuery", "Exists"}:
-            found = {parts for part in _parts(sql) for parts in columns_of(part)}
+            found = {parts for part in _parts(sql) for parts in n.columns_of(part)}
             assert found == _columns(tree) - {("current_date",)}
 
     each(texts, check)

@@ -5,27 +5,14 @@ import pickle
 import pytest
 
 from deltaskip.errors import InvalidArgumentType, SchemaError
-from deltaskip.sparkexpr.types import (
-    DATE,
-    INTEGER,
-    LONG,
-    PRIMITIVES,
-    STRING,
-    ArrayType,
-    DecimalType,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-    UnknownType,
-    parse_schema,
-    schema_to_json,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.data_types import nested_types
 from tests import corpus
 from tests.looped import looped
 
-SCHEMA = StructType((StructField("a", ArrayType(STRING), metadata={"k": {"n": [1]}}), StructField("b", INTEGER, False)))
+SCHEMA = t.StructType(
+    (t.StructField("a", t.ArrayType(t.STRING), metadata={"k": {"n": [1]}}), t.StructField("b", t.INTEGER, False))
+)
 
 
 def test_schemas_pickle_and_copy():
@@ -34,8 +21,8 @@ def test_schemas_pickle_and_copy():
 
 
 def test_types_are_hashable_and_metadata_counts_for_equality_only():
-    plain = StructField("a", STRING)
-    noted = StructField("a", STRING, metadata={"k": 1})
+    plain = t.StructField("a", t.STRING)
+    noted = t.StructField("a", t.STRING, metadata={"k": 1})
     assert hash(plain) == hash(noted)
     assert plain != noted
     assert hash(SCHEMA) == hash(copy.deepcopy(SCHEMA))
@@ -43,7 +30,7 @@ def test_types_are_hashable_and_metadata_counts_for_equality_only():
 
 def test_metadata_is_read_only_and_apart_from_the_callers_mapping():
     given = {"k": 1}
-    field = StructField("a", STRING, metadata=given)
+    field = t.StructField("a", t.STRING, metadata=given)
     given["k"] = 2
     assert field.metadata["k"] == 1
     with pytest.raises(TypeError):
@@ -51,43 +38,51 @@ def test_metadata_is_read_only_and_apart_from_the_callers_mapping():
 
 
 def test_the_default_metadata_is_not_shared_and_empty():
-    assert StructField("a", STRING).metadata == {}
+    assert t.StructField("a", t.STRING).metadata == {}
 
 
 def test_an_unknown_primitive_name_is_refused():
-    assert PRIMITIVES["long"] == PrimitiveType("long")
+    assert t.PRIMITIVES["long"] == t.PrimitiveType("long")
     with pytest.raises(SchemaError, match="bigint"):
-        PrimitiveType("bigint")
+        t.PrimitiveType("bigint")
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 0), (5, 6), (5, -1)])
 def test_impossible_decimals_are_refused(precision, scale):
     with pytest.raises(SchemaError, match="decimal"):
-        DecimalType(precision, scale)
+        t.DecimalType(precision, scale)
 
 
 def test_nested_types_are_found_at_every_depth():
-    inner = StructType((StructField("b", LONG),))
-    schema = StructType((StructField("a", ArrayType(inner)), StructField("m", MapType(STRING, DATE))))
-    assert list(nested_types(schema)) == [schema, ArrayType(inner), inner, LONG, MapType(STRING, DATE), STRING, DATE]
-    assert list(nested_types(ArrayType(inner), into_structs=False)) == [ArrayType(inner), inner]
+    inner = t.StructType((t.StructField("b", t.LONG),))
+    schema = t.StructType((t.StructField("a", t.ArrayType(inner)), t.StructField("m", t.MapType(t.STRING, t.DATE))))
+    assert list(nested_types(schema)) == [
+        schema,
+        t.ArrayType(inner),
+        inner,
+        t.LONG,
+        t.MapType(t.STRING, t.DATE),
+        t.STRING,
+        t.DATE,
+    ]
+    assert list(nested_types(t.ArrayType(inner), into_structs=False)) == [t.ArrayType(inner), inner]
 
 
 @looped(
     "make",
     [
-        lambda: PrimitiveType(5),
-        lambda: UnknownType(5),
-        lambda: DecimalType("10", 2),
-        lambda: DecimalType(10, True),
-        lambda: ArrayType("string"),
-        lambda: MapType(STRING, None),
-        lambda: MapType("string", STRING),
-        lambda: StructField(5, STRING),
-        lambda: StructField("a", "string"),
-        lambda: StructField("a", STRING, True, "comment"),
-        lambda: StructType(5),
-        lambda: StructType(("a", STRING)),
+        lambda: t.PrimitiveType(5),
+        lambda: t.UnknownType(5),
+        lambda: t.DecimalType("10", 2),
+        lambda: t.DecimalType(10, True),
+        lambda: t.ArrayType("string"),
+        lambda: t.MapType(t.STRING, None),
+        lambda: t.MapType("string", t.STRING),
+        lambda: t.StructField(5, t.STRING),
+        lambda: t.StructField("a", "string"),
+        lambda: t.StructField("a", t.STRING, True, "comment"),
+        lambda: t.StructType(5),
+        lambda: t.StructType(("a", t.STRING)),
     ],
 )
 def test_arguments_of_the_wrong_type_are_refused(make):
@@ -95,17 +90,17 @@ def test_arguments_of_the_wrong_type_are_refused(make):
         make()
 
 
-NESTED = StructType(
+NESTED = t.StructType(
     (
-        StructField("id", LONG, False, {"comment": "the key"}),
-        StructField("name", STRING, metadata={"__COLLATIONS": {"name": "icu.UNICODE_CI"}, "comment": "long " * 40}),
-        StructField(
+        t.StructField("id", t.LONG, False, {"comment": "the key"}),
+        t.StructField("name", t.STRING, metadata={"__COLLATIONS": {"name": "icu.UNICODE_CI"}, "comment": "long " * 40}),
+        t.StructField(
             "m",
-            MapType(STRING, ArrayType(StructType((StructField("x", DecimalType(10, 2)),)), False)),
+            t.MapType(t.STRING, t.ArrayType(t.StructType((t.StructField("x", t.DecimalType(10, 2)),)), False)),
             metadata={"__COLLATIONS": {"m.key": "spark.UTF8_LCASE"}},
         ),
-        StructField("shape\n", UnknownType('"geometry"'), metadata={"__COLLATIONS": 5}),
-        StructField("<b>", STRING, metadata={"__COLLATIONS": 5, "comment": 7}),
+        t.StructField("shape\n", t.UnknownType('"geometry"'), metadata={"__COLLATIONS": 5}),
+        t.StructField("<b>", t.STRING, metadata={"__COLLATIONS": 5, "comment": 7}),
     )
 )
 
@@ -123,7 +118,7 @@ def test_the_repr_of_a_schema_is_a_tree():
         " |-- shape\\n: geometry (nullable = true)",
         " |-- <b>: string (nullable = true)",
     ]
-    assert repr(StructType()) == "root"
+    assert repr(t.StructType()) == "root"
 
 
 def test_the_html_of_a_schema_is_its_tree_escaped():
@@ -135,9 +130,9 @@ def test_the_html_of_a_schema_is_its_tree_escaped():
 @corpus.each_version(where=lambda version: version["schema"] is not None)
 def test_trees_of_the_corpus_are_those_of_pyspark_but_for_comments_and_collations(table, version):
     types = pytest.importorskip("pyspark.sql.types")
-    plain = without_metadata(parse_schema(json.dumps(version["schema"])))
+    plain = without_metadata(t.parse_schema(json.dumps(version["schema"])))
     try:
-        expected = types.StructType.fromJson(json.loads(schema_to_json(plain))).treeString()
+        expected = types.StructType.fromJson(json.loads(t.schema_to_json(plain))).treeString()
     except Exception:  # a type that this PySpark does not know
         assert "geometry" in repr(plain) or "interval" in repr(plain)
         return
@@ -146,11 +141,11 @@ def test_trees_of_the_corpus_are_those_of_pyspark_but_for_comments_and_collation
 
 def without_metadata(data_type):
     match data_type:
-        case StructType(fields):
-            return StructType(tuple(StructField(f.name, without_metadata(f.type), f.nullable) for f in fields))
-        case ArrayType(element, contains_null):
-            return ArrayType(without_metadata(element), contains_null)
-        case MapType(key, value, value_contains_null):
-            return MapType(without_metadata(key), without_metadata(value), value_contains_null)
+        case t.StructType(fields):
+            return t.StructType(tuple(t.StructField(f.name, without_metadata(f.type), f.nullable) for f in fields))
+        case t.ArrayType(element, contains_null):
+            return t.ArrayType(without_metadata(element), contains_null)
+        case t.MapType(key, value, value_contains_null):
+            return t.MapType(without_metadata(key), without_metadata(value), value_contains_null)
         case _:
             return data_type

@@ -1,7 +1,5 @@
 """Column lists and types of SQL text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

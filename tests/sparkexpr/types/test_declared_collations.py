@@ -6,26 +6,8 @@ import pytest
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema import physical_schema
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations.collation_id import CollationId
-from deltaskip.sparkexpr.types import (
-    INTEGER,
-    STRING,
-    ArrayType,
-    MapType,
-    StructField,
-    StructType,
-    arrow_schema,
-    carry_collations,
-    collation_of,
-    declared_collation,
-    from_arrow,
-    leaves,
-    parse_schema,
-    renamed,
-    schema_to_json,
-    simple_string,
-    string_paths,
-)
 from deltaskip.sparkexpr.types.data_types import BINARY, COLLATIONS_KEY, DataType
 from tests import corpus
 from tests.looped import looped
@@ -46,37 +28,37 @@ def schema_cases(*keys: str) -> list:  # type: ignore[type-arg]
     ]
 
 
-def field(data_type: DataType = STRING, name: str = "a", **declared: str) -> StructField:
-    return StructField(name, data_type, True, {COLLATIONS_KEY: declared} if declared else {})
+def field(data_type: DataType = t.STRING, name: str = "a", **declared: str) -> t.StructField:
+    return t.StructField(name, data_type, True, {COLLATIONS_KEY: declared} if declared else {})
 
 
-def fields_of(data_type: DataType) -> list[StructField]:
+def fields_of(data_type: DataType) -> list[t.StructField]:
     """Every field of a schema, at any depth."""
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             return [found for f in fields for found in (f, *fields_of(f.type))]
-        case ArrayType(element):
+        case t.ArrayType(element):
             return fields_of(element)
-        case MapType(key, value):
+        case t.MapType(key, value):
             return fields_of(key) + fields_of(value)
     return []
 
 
 @looped("case", schema_cases("spark_json"))
 def test_what_spark_writes_is_declared_for_strings_and_written_back_by_us(case):
-    parsed = parse_schema(json.dumps(case["spark_json"]))
-    assert json.loads(schema_to_json(parsed)) == case["spark_json"]
+    parsed = t.parse_schema(json.dumps(case["spark_json"]))
+    assert json.loads(t.schema_to_json(parsed)) == case["spark_json"]
     for f in fields_of(parsed):
         declared = f.metadata.get(COLLATIONS_KEY, {})
-        assert set(declared) <= set(string_paths(f))
-        assert {path: declared_collation(f, path) for path in declared} == declared
+        assert set(declared) <= set(t.string_paths(f))
+        assert {path: t.declared_collation(f, path) for path in declared} == declared
 
 
 @pytest.mark.parametrize("case", schema_cases("pyspark_parsed", "jvm_parsed"))
 def test_what_spark_reads_is_read_and_kept_as_it_is(case):
-    parsed = parse_schema(json.dumps(case["json_in"]))
-    assert json.loads(schema_to_json(parsed)) == case["json_in"]
-    assert simple_string(parsed) == case["pyspark_parsed"]
+    parsed = t.parse_schema(json.dumps(case["json_in"]))
+    assert json.loads(t.schema_to_json(parsed)) == case["json_in"]
+    assert t.simple_string(parsed) == case["pyspark_parsed"]
 
 
 @pytest.mark.parametrize("case", schema_cases("jvm_error", "pyspark_error"))
@@ -84,11 +66,11 @@ def test_what_spark_refuses_is_refused_only_where_it_is_no_string(case):
     text = json.dumps(case["json_in"])
     if "INVALID_JSON_DATA_TYPE_FOR_COLLATIONS" in case["jvm_error"]:
         with pytest.raises(SchemaError, match="'a' of type integer"):
-            parse_schema(text)
+            t.parse_schema(text)
     else:
-        parsed = parse_schema(text)
-        assert json.loads(schema_to_json(parsed)) == case["json_in"]
-        assert [collation_of(leaf) for leaf in leaves(parsed)] == list(
+        parsed = t.parse_schema(text)
+        assert json.loads(t.schema_to_json(parsed)) == case["json_in"]
+        assert [t.collation_of(leaf) for leaf in t.leaves(parsed)] == list(
             case["json_in"]["fields"][0]["metadata"][COLLATIONS_KEY].values()
         )
 
@@ -96,78 +78,82 @@ def test_what_spark_refuses_is_refused_only_where_it_is_no_string(case):
 @pytest.mark.parametrize(
     ("data_type", "path", "kind"),
     [
-        (ArrayType(STRING), "a", "array"),
-        (MapType(STRING, STRING), "a", "map"),
-        (StructType((StructField("x", STRING),)), "a", "struct"),
-        (ArrayType(INTEGER), "a.element", "integer"),
-        (ArrayType(ArrayType(STRING)), "a.element", "array"),
-        (ArrayType(StructType((StructField("x", STRING),))), "a.element", "struct"),
+        (t.ArrayType(t.STRING), "a", "array"),
+        (t.MapType(t.STRING, t.STRING), "a", "map"),
+        (t.StructType((t.StructField("x", t.STRING),)), "a", "struct"),
+        (t.ArrayType(t.INTEGER), "a.element", "integer"),
+        (t.ArrayType(t.ArrayType(t.STRING)), "a.element", "array"),
+        (t.ArrayType(t.StructType((t.StructField("x", t.STRING),))), "a.element", "struct"),
         (BINARY, "a", "binary"),
     ],
 )
 def test_a_collation_of_what_is_no_string_is_refused_as_spark_does(data_type, path, kind):
-    written = schema_to_json(StructType((field(data_type, **{path: "icu.UNICODE"}),)))
+    written = t.schema_to_json(t.StructType((field(data_type, **{path: "icu.UNICODE"}),)))
     with pytest.raises(SchemaError, match=f"{path!r} of type {kind}"):
-        parse_schema(written)
+        t.parse_schema(written)
 
 
 @pytest.mark.parametrize(
     ("data_type", "path"),
     [
-        (ArrayType(StructType((StructField("x", STRING),))), "a.element.x"),
-        (StructType((StructField("x", STRING),)), "a.x"),
-        (STRING, "A"),
-        (STRING, "a.element"),
+        (t.ArrayType(t.StructType((t.StructField("x", t.STRING),))), "a.element.x"),
+        (t.StructType((t.StructField("x", t.STRING),)), "a.x"),
+        (t.STRING, "A"),
+        (t.STRING, "a.element"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_kept_and_means_nothing(data_type, path):
-    schema = StructType((field(data_type, **{path: "icu.UNICODE"}),))
-    assert parse_schema(schema_to_json(schema)) == schema
-    assert "collate" not in simple_string(schema)
-    assert all(declared_collation(f, p) is None for f in fields_of(schema) for p in string_paths(f))
+    schema = t.StructType((field(data_type, **{path: "icu.UNICODE"}),))
+    assert t.parse_schema(t.schema_to_json(schema)) == schema
+    assert "collate" not in t.simple_string(schema)
+    assert all(t.declared_collation(f, p) is None for f in fields_of(schema) for p in t.string_paths(f))
 
 
 def test_names_with_dots_are_never_split():
-    inner = MapType(STRING, ArrayType(STRING))
-    assert string_paths(field(inner, "m.key")) == ["m.key.key", "m.key.value.element"]
+    inner = t.MapType(t.STRING, t.ArrayType(t.STRING))
+    assert t.string_paths(field(inner, "m.key")) == ["m.key.key", "m.key.value.element"]
     declared = field(inner, "m.key", **{"m.key.value.element": "icu.UNICODE"})
-    assert declared_collation(declared, "m.key.value.element") == "icu.UNICODE"
-    assert declared_collation(declared, "m.key.key") is None
+    assert t.declared_collation(declared, "m.key.value.element") == "icu.UNICODE"
+    assert t.declared_collation(declared, "m.key.key") is None
 
 
 def test_a_renamed_field_keeps_its_collations_and_its_other_metadata():
     metadata = {"comment": "x", COLLATIONS_KEY: {"m.key": "icu.de", "m.value.element": "ICU.Fr", "else": "icu.it"}}
-    before = StructField("m", MapType(STRING, ArrayType(STRING)), False, metadata)
-    after = renamed(before, "n.o")
+    before = t.StructField("m", t.MapType(t.STRING, t.ArrayType(t.STRING)), False, metadata)
+    after = t.renamed(before, "n.o")
     assert (after.name, after.type, after.nullable) == ("n.o", before.type, False)
     moved = {"n.o.key": "icu.de", "n.o.value.element": "ICU.Fr", "else": "icu.it"}
     assert dict(after.metadata) == {"comment": "x", COLLATIONS_KEY: moved}
-    assert renamed(after, "m") == before
+    assert t.renamed(after, "m") == before
 
 
 def test_physical_names_carry_the_collations_of_a_mapped_table():
     mapped = {"delta.columnMapping.physicalName": "col-1", COLLATIONS_KEY: {"a.element": "icu.UNICODE_CI"}}
-    physical = physical_schema(StructType((StructField("a", ArrayType(STRING), True, mapped),)), "name").fields[0]
-    assert declared_collation(physical, "col-1.element") == "icu.UNICODE_CI"
+    physical = physical_schema(t.StructType((t.StructField("a", t.ArrayType(t.STRING), True, mapped),)), "name").fields[
+        0
+    ]
+    assert t.declared_collation(physical, "col-1.element") == "icu.UNICODE_CI"
 
 
 @looped("case", schema_cases("spark_json"))
 def test_a_schema_that_lost_its_collations_gets_them_back(case):
-    schema = parse_schema(json.dumps(case["spark_json"]))
-    bare = from_arrow(arrow_schema(schema))
+    schema = t.parse_schema(json.dumps(case["spark_json"]))
+    bare = t.from_arrow(t.arrow_schema(schema))
     assert not any(COLLATIONS_KEY in f.metadata for f in fields_of(bare))
-    carried = carry_collations(schema, bare)
+    carried = t.carry_collations(schema, bare)
     assert [(f.name, dict(f.metadata)) for f in fields_of(carried)] == [
         (f.name, dict(f.metadata)) for f in fields_of(schema)
     ]
 
 
 def test_a_change_of_the_schema_carries_only_what_is_still_there():
-    old = StructType(
-        (field(a="icu.de"), field(ArrayType(STRING), "b", **{"b.element": "icu.fr"}), field(name="c", c="icu.it"))
+    old = t.StructType(
+        (field(a="icu.de"), field(t.ArrayType(t.STRING), "b", **{"b.element": "icu.fr"}), field(name="c", c="icu.it"))
     )
-    new = StructType((field(INTEGER), field(ArrayType(STRING), "b"), field(name="c", c="icu.sv"), field(name="d")))
-    assert [dict(f.metadata) for f in carry_collations(old, new).fields] == [
+    new = t.StructType(
+        (field(t.INTEGER), field(t.ArrayType(t.STRING), "b"), field(name="c", c="icu.sv"), field(name="d"))
+    )
+    assert [dict(f.metadata) for f in t.carry_collations(old, new).fields] == [
         {},
         {COLLATIONS_KEY: {"b.element": "icu.fr"}},
         {COLLATIONS_KEY: {"c": "icu.sv"}},
@@ -177,7 +163,9 @@ def test_a_change_of_the_schema_carries_only_what_is_still_there():
 
 def test_a_renamed_column_keeps_the_collation_that_its_physical_name_had():
     physical = {"delta.columnMapping.physicalName": "col-1"}
-    old = StructType((StructField("a", STRING, True, {**physical, COLLATIONS_KEY: {"a": "icu.de"}}), field(name="b")))
-    new = StructType((StructField("b", STRING, True, physical), StructField("a", STRING)))
-    carried = carry_collations(StructType((old.fields[0],)), StructType((new.fields[0],)))
+    old = t.StructType(
+        (t.StructField("a", t.STRING, True, {**physical, COLLATIONS_KEY: {"a": "icu.de"}}), field(name="b"))
+    )
+    new = t.StructType((t.StructField("b", t.STRING, True, physical), t.StructField("a", t.STRING)))
+    carried = t.carry_collations(t.StructType((old.fields[0],)), t.StructType((new.fields[0],)))
     assert dict(carried.fields[0].metadata) == {**physical, COLLATIONS_KEY: {"b": "icu.de"}}

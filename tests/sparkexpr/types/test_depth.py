@@ -1,7 +1,5 @@
 """Schemas have at most 100 levels, whatever they are given as."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

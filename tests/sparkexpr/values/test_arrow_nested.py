@@ -1,7 +1,5 @@
 """What is inside Arrow lists and maps, and arrays with something else inside, against Python's lists."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

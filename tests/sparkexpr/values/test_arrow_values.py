@@ -1,7 +1,5 @@
 """Arrow arrays made and read without pyarrow's own conversions."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from decimal import Decimal

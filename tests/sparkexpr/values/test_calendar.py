@@ -1,7 +1,5 @@
 """Calendar, time zones and their texts: against Spark's recorded answers, and against Python where it has the years."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Texts and rounding of doubles and floats, with Java's semantics."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal, localcontext
 

@@ -1,7 +1,5 @@
 """Texts, numbers and types of intervals are those of Spark, and what Spark refuses is refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 from typing import Any

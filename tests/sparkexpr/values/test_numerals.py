@@ -1,7 +1,5 @@
 """Numbers from texts of any length."""
 
-from __future__ import annotations
-
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Times that are written and read by patterns, against Spark's answers (tests.sparkexpr.spark_time_patterns)."""
 
-from __future__ import annotations
-
 import pytest
 
 from deltaskip.sparkexpr import EvaluationError

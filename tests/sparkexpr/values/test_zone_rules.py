@@ -1,7 +1,5 @@
 """The rules of regions: of the package tzdata, and of sessions with other rules."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Cases of the validator: a table, what a transaction does to it, and the rule that refuses it, or that none does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The table of rules itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from deltaskip.txn.validation.commit_rules import RULES, rule_table

@@ -1,7 +1,5 @@
 """File actions that no commit may contain, by themselves, together, and beside the files that the table has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

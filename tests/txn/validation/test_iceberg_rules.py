@@ -1,7 +1,5 @@
 """Tables with Iceberg compatibility that no commit may make."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

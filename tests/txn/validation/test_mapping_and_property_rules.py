@@ -1,7 +1,5 @@
 """Ids and physical names of mapped columns, and table properties, that no commit may set."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from tempfile import mkdtemp

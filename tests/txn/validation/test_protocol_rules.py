@@ -1,7 +1,5 @@
 """Protocols that no commit may set, and features that metadata uses and the protocol lacks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any

@@ -4,8 +4,6 @@ Writers of the corpus are delta-spark, Delta Kernel, delta-rs and Databricks. A 
 rule, which is named below, or is a refusal too many.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

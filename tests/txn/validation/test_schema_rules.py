@@ -1,7 +1,5 @@
 """Schemas that no commit may set, by themselves and after the schema that the table has."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,48 +7,32 @@ from typing import Any
 
 import deltaskip as ds
 from deltaskip.schema.type_widening import is_widening
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column
 
-STRUCT = StructType((StructField("x", LONG), StructField("y", STRING)))
+STRUCT = t.StructType((t.StructField("x", t.LONG), t.StructField("y", t.STRING)))
 
 
-def more(*fields: StructField) -> StructType:
+def more(*fields: t.StructField) -> t.StructType:
     """The usual schema with more columns."""
-    return StructType((*SCHEMA.fields, *fields))
+    return t.StructType((*SCHEMA.fields, *fields))
 
 
-def only(*fields: StructField) -> StructType:
+def only(*fields: t.StructField) -> t.StructType:
     """A schema of these columns."""
-    return StructType(fields)
+    return t.StructType(fields)
 
 
-def collated(**declared: str) -> StructType:
+def collated(**declared: str) -> t.StructType:
     """The usual schema with collations of a column of texts and one of nested ones."""
-    nested = MapType(STRING, ArrayType(STRING))
-    return more(StructField("t", STRING, True, {"__COLLATIONS": declared}) if "t" in declared else column("t", STRING),
-                StructField("m", nested, True, {"__COLLATIONS": declared} if "t" not in declared else {}))  # fmt: skip
+    nested = t.MapType(t.STRING, t.ArrayType(t.STRING))
+    return more(t.StructField("t", t.STRING, True, {"__COLLATIONS": declared}) if "t" in declared else column("t",
+        t.STRING),
+                t.StructField("m", nested, True,
+                    {"__COLLATIONS": declared} if "t" not in declared else {}))  # fmt: skip
 
 
 COLLATIONS: dict[str, Any] = {"features": ["collations", "domainMetadata"]}
@@ -63,7 +45,7 @@ IDENTITY: dict[str, Any] = {
 
 SHAPES = {
     "new column": Case(changed(more(column("more")))),
-    "no columns": Case(changed(StructType(()))),
+    "no columns": Case(changed(t.StructType(()))),
     "not JSON": Case(changed(schema_string="{"), "schema.json"),
     "empty text": Case(changed(schema_string=""), "schema.json"),
     "no schema": Case(changed(schema_string=None)),
@@ -79,7 +61,8 @@ SHAPES = {
         changed(more(column("s", only(column("x"), column("X"))))), "schema.duplicates", "s.x twice"
     ),
     "one field twice, deep": Case(
-        changed(more(column("s", MapType(STRING, ArrayType(only(column("x"), column("x"))))))), "schema.duplicates"
+        changed(more(column("s", t.MapType(t.STRING, t.ArrayType(only(column("x"), column("x"))))))),
+            "schema.duplicates"
     ),
     "no name": Case(changed(more(column(""))), "schema.names"),
     "blank in a name": Case(changed(more(column("a b"))), "schema.names", "column mapping"),
@@ -99,21 +82,21 @@ SHAPES = {
         changed(more(column("_ROW"))), "schema.reserved", "row tracking",
         properties={"delta.rowTracking.materializedRowIdColumnName": "_row"},
     ),
-    "unknown type": Case(changed(more(column("g", UnknownType('"geometry"')))), "schema.types", "geometry"),
-    "void": Case(changed(more(column("v", VOID)))),
-    "void in an array": Case(changed(more(column("v", ArrayType(VOID)))), "schema.types", "void"),
-    "void in a map": Case(changed(more(column("v", MapType(STRING, VOID)))), "schema.types", "void"),
+    "unknown type": Case(changed(more(column("g", t.UnknownType('"geometry"')))), "schema.types", "geometry"),
+    "void": Case(changed(more(column("v", t.VOID)))),
+    "void in an array": Case(changed(more(column("v", t.ArrayType(t.VOID)))), "schema.types", "void"),
+    "void in a map": Case(changed(more(column("v", t.MapType(t.STRING, t.VOID)))), "schema.types", "void"),
     "unknown partition column": Case(changed(partition_by=["nowhere"]), "metadata.partitioning", "unknown column"),
     "partition column in other case": Case(changed(partition_by=["PART"]), "metadata.partitioning"),
     "partition column twice": Case(changed(partition_by=["part", "part"]), "metadata.partitioning", "twice"),
     "all columns partition": Case(changed(partition_by=["id", "name", "part"]), "metadata.partitioning", "all columns"),
     "partition column of an array": Case(
-        changed(more(column("a", ArrayType(LONG))), ["a"]), "metadata.partitioning", "array<bigint>"
+        changed(more(column("a", t.ArrayType(t.LONG))), ["a"]), "metadata.partitioning", "array<bigint>"
     ),
     "partition column of a struct": Case(changed(more(column("a", STRUCT)), ["a"]), "metadata.partitioning"),
-    "partition column of void": Case(changed(more(column("a", VOID)), ["a"]), "metadata.partitioning"),
+    "partition column of void": Case(changed(more(column("a", t.VOID)), ["a"]), "metadata.partitioning"),
     "partition column of a variant": Case(
-        changed(more(column("a", VARIANT)), ["a"]), "metadata.partitioning", features=["variantType"]
+        changed(more(column("a", t.VARIANT)), ["a"]), "metadata.partitioning", features=["variantType"]
     ),
     "partition columns of an empty table": Case(changed(partition_by=["part"])),
     "another id": Case(changed(id="another"), "metadata.id"),
@@ -174,7 +157,7 @@ SHAPES = {
         features=["identityColumns"],
     ),
     "identity of int": Case(
-        changed(more(column("i", INTEGER, **IDENTITY))), "schema.identity", "bigint", features=["identityColumns"]
+        changed(more(column("i", t.INTEGER, **IDENTITY))), "schema.identity", "bigint", features=["identityColumns"]
     ),
     "identity in a struct": Case(
         changed(more(column("s", only(column("i", **IDENTITY))))), "schema.identity", features=["identityColumns"]
@@ -253,10 +236,10 @@ def test_a_schema_is_one_that_every_reader_takes(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_already_stops_no_other_change(tmp_path: Path) -> None:
-    wrong = more(column("ID"), column("a b"), column("t", STRING, __COLLATIONS={"t": "UNICODE"}))
+    wrong = more(column("ID"), column("a b"), column("t", t.STRING, __COLLATIONS={"t": "UNICODE"}))
     check(Case(changed(properties={"x": "y"}), schema=wrong, **COLLATIONS), tmp_path / "a")
-    check(Case(changed(StructType((*wrong.fields, column("new")))), schema=wrong, **COLLATIONS), tmp_path / "b")
-    again = StructType((*wrong.fields, column("Name")))
+    check(Case(changed(t.StructType((*wrong.fields, column("new")))), schema=wrong, **COLLATIONS), tmp_path / "b")
+    again = t.StructType((*wrong.fields, column("Name")))
     check(Case(changed(again), "schema.duplicates", "name", schema=wrong, **COLLATIONS), tmp_path / "c")
 
 
@@ -278,74 +261,79 @@ def widened(old: Any, new: Any, *changes: Any, path: str | None = None) -> dict[
 
 INT_LONG = ("integer", "long")
 CHANGES = {
-    "recorded": Case(**widened(INTEGER, LONG, INT_LONG), **WIDENING),
-    "in two steps": Case(**widened(SHORT, LONG, ("short", "integer"), INT_LONG), **WIDENING),
+    "recorded": Case(**widened(t.INTEGER, t.LONG, INT_LONG), **WIDENING),
+    "in two steps": Case(**widened(t.SHORT, t.LONG, ("short", "integer"), INT_LONG), **WIDENING),
     "of an element": Case(
-        **widened(ArrayType(INTEGER), ArrayType(LONG), INT_LONG, path="element"), **WIDENING
+        **widened(t.ArrayType(t.INTEGER), t.ArrayType(t.LONG), INT_LONG, path="element"), **WIDENING
     ),
-    "of a key": Case(**widened(MapType(INTEGER, STRING), MapType(LONG, STRING), INT_LONG, path="key"), **WIDENING),
-    "not recorded": Case(**widened(INTEGER, LONG), rule="schema.type-changes", says="leads to integer", **WIDENING),
+    "of a key": Case(**widened(t.MapType(t.INTEGER, t.STRING), t.MapType(t.LONG, t.STRING), INT_LONG, path="key"),
+        **WIDENING),
+    "not recorded": Case(**widened(t.INTEGER, t.LONG), rule="schema.type-changes", says="leads to integer", **WIDENING),
     "of an element, recorded for the column": Case(
-        **widened(ArrayType(INTEGER), ArrayType(LONG), INT_LONG), rule="schema.type-changes", **WIDENING
+        **widened(t.ArrayType(t.INTEGER), t.ArrayType(t.LONG), INT_LONG), rule="schema.type-changes", **WIDENING
     ),
-    "recorded, not made": Case(**widened(LONG, LONG, INT_LONG), rule="schema.type-changes", says="claims", **WIDENING),
+    "recorded, not made": Case(**widened(t.LONG, t.LONG, INT_LONG), rule="schema.type-changes", says="claims",
+        **WIDENING),
     "recorded halfway": Case(
-        **widened(SHORT, LONG, ("short", "integer")), rule="schema.type-changes", says="leads to integer", **WIDENING
+        **widened(t.SHORT, t.LONG, ("short", "integer")), rule="schema.type-changes", says="leads to integer",
+            **WIDENING
     ),
     "recorded from another type": Case(
-        **widened(INTEGER, LONG, ("short", "long")), rule="schema.type-changes", says="its type was integer", **WIDENING
+        **widened(t.INTEGER, t.LONG, ("short", "long")), rule="schema.type-changes", says="its type was integer",
+            **WIDENING
     ),
     "claimed and not allowed": Case(
-        **widened(LONG, INTEGER, ("long", "integer")), rule="schema.existing-files", says="changes the type", **WIDENING
+        **widened(t.LONG, t.INTEGER, ("long", "integer")), rule="schema.existing-files", says="changes the type",
+            **WIDENING
     ),
     "to text, as claimed": Case(
-        **widened(INTEGER, STRING, ("integer", "string")), rule="schema.existing-files", **WIDENING
+        **widened(t.INTEGER, t.STRING, ("integer", "string")), rule="schema.existing-files", **WIDENING
     ),
     "roundabout": Case(
-        **widened(INTEGER, LONG, ("integer", "string"), ("string", "long")), rule="schema.type-changes",
+        **widened(t.INTEGER, t.LONG, ("integer", "string"), ("string", "long")), rule="schema.type-changes",
         says="not allowed", **WIDENING,
     ),
     "not enabled": Case(
-        **widened(INTEGER, LONG, INT_LONG), rule="schema.existing-files", says="delta.enableTypeWidening",
+        **widened(t.INTEGER, t.LONG, INT_LONG), rule="schema.existing-files", says="delta.enableTypeWidening",
         features=["typeWidening"],
     ),
     "malformed entries": Case(
-        changed(more(column("c", LONG, delta__typeChanges="integer"))), "schema.type-changes", "list of objects",
-        schema=more(column("c", INTEGER)), files=[file("a")], **WIDENING,
+        changed(more(column("c", t.LONG, delta__typeChanges="integer"))), "schema.type-changes", "list of objects",
+        schema=more(column("c", t.INTEGER)), files=[file("a")], **WIDENING,
     ),
     "of a new column": Case(
-        changed(more(column("c", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))),
+        changed(more(column("c", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))),
         files=[file("a")], **WIDENING,
     ),
     "entries dropped": Case(
         changed(more(column("c"))), "schema.type-changes", "drops entries", files=[file("a")],
-        schema=more(column("c", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}])), **WIDENING,
+        schema=more(column("c", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}])), **WIDENING,
     ),
     "entries kept": Case(
-        changed(more(column("c", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}], comment="x"))),
+        changed(more(column("c", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}], comment="x"))),
         files=[file("a")],
-        schema=more(column("c", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}])), **WIDENING,
+        schema=more(column("c", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}])), **WIDENING,
     ),
     "in a struct": Case(
         changed(more(column("s", only(
-            column("x", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))))),
-        schema=more(column("s", only(column("x", INTEGER)))), files=[file("a")], **WIDENING,
+            column("x", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))))),
+        schema=more(column("s", only(column("x", t.INTEGER)))), files=[file("a")], **WIDENING,
     ),
     "in a struct, not recorded": Case(
-        changed(more(column("s", only(column("x", LONG))))), "schema.type-changes", "s.x",
-        schema=more(column("s", only(column("x", INTEGER)))), files=[file("a")], **WIDENING,
+        changed(more(column("s", only(column("x", t.LONG))))), "schema.type-changes", "s.x",
+        schema=more(column("s", only(column("x", t.INTEGER)))), files=[file("a")], **WIDENING,
     ),
     # A column that an expression uses.
     "of a checked column": Case(
-        changed(more(column("c", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))),
-        "schema.dependents", "constraint k", schema=more(column("c", INTEGER)), files=[file("a")],
+        changed(more(column("c", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))),
+        "schema.dependents", "constraint k", schema=more(column("c", t.INTEGER)), files=[file("a")],
         properties={**WIDENING["properties"], "delta.constraints.k": "c > 0"},
         features=["typeWidening", "checkConstraints"],
     ),
     "of a checked column's other field": Case(
         changed(more(column("s", only(
-            column("x"), column("y", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))))),
-        schema=more(column("s", only(column("x"), column("y", INTEGER)))), files=[file("a")],
+            column("x"), column("y", t.LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))))),
+        schema=more(column("s", only(column("x"), column("y", t.INTEGER)))), files=[file("a")],
         properties={**WIDENING["properties"], "delta.constraints.k": "s.x > 0"},
         features=["typeWidening", "checkConstraints"],
     ),
@@ -358,43 +346,43 @@ CHANGES = {
         schema=more(column("c"), column("g", delta__generationExpression="c")), features=["generatedColumns"],
     ),
     # Rules that old rows may violate.
-    "not null": Case(changed(only(column("id", LONG, False))), "schema.existing-files", schema=only(column("id")),
+    "not null": Case(changed(only(column("id", t.LONG, False))), "schema.existing-files", schema=only(column("id")),
                      files=[file("a")]),
     "not null of a field": Case(
-        changed(only(column("s", only(column("x", LONG, False))))), "schema.existing-files", "s.x",
+        changed(only(column("s", only(column("x", t.LONG, False))))), "schema.existing-files", "s.x",
         schema=only(column("s", only(column("x")))), files=[file("a")],
     ),
     "not null of elements": Case(
-        changed(only(column("a", ArrayType(LONG, False)))), "schema.existing-files", "elements",
-        schema=only(column("a", ArrayType(LONG))), files=[file("a")],
+        changed(only(column("a", t.ArrayType(t.LONG, False)))), "schema.existing-files", "elements",
+        schema=only(column("a", t.ArrayType(t.LONG))), files=[file("a")],
     ),
     "not null of values": Case(
-        changed(only(column("a", MapType(LONG, LONG, False)))), "schema.existing-files", "values",
-        schema=only(column("a", MapType(LONG, LONG))), files=[file("a")],
+        changed(only(column("a", t.MapType(t.LONG, t.LONG, False)))), "schema.existing-files", "values",
+        schema=only(column("a", t.MapType(t.LONG, t.LONG))), files=[file("a")],
     ),
     "nullable": Case(
-        changed(only(column("id"), column("a", ArrayType(LONG)))), files=[file("a")],
-        schema=only(column("id", LONG, False), column("a", ArrayType(LONG, False))),
+        changed(only(column("id"), column("a", t.ArrayType(t.LONG)))), files=[file("a")],
+        schema=only(column("id", t.LONG, False), column("a", t.ArrayType(t.LONG, False))),
     ),
     "shorter varchar": Case(
-        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(3)"))), "schema.existing-files",
-        "varchar(3)", schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(5)")), files=[file("a")],
+        changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(3)"))), "schema.existing-files",
+        "varchar(3)", schema=only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(5)")), files=[file("a")],
     ),
     "longer varchar": Case(
-        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))),
-        schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(5)")), files=[file("a")],
+        changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))),
+        schema=only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(5)")), files=[file("a")],
     ),
     "longer char": Case(
-        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="char(9)"))), "schema.existing-files",
-        "char(9)", schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="char(5)")), files=[file("a")],
+        changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="char(9)"))), "schema.existing-files",
+        "char(9)", schema=only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="char(5)")), files=[file("a")],
     ),
     "varchar of char": Case(
-        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar( 5 )"))),
-        schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="CHAR(5)")), files=[file("a")],
+        changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar( 5 )"))),
+        schema=only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="CHAR(5)")), files=[file("a")],
     ),
     "varchar of text": Case(
-        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))), "schema.existing-files",
-        schema=only(column("t", STRING)), files=[file("a")],
+        changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))), "schema.existing-files",
+        schema=only(column("t", t.STRING)), files=[file("a")],
     ),
     # Identity
     "mark forward": Case(
@@ -426,8 +414,9 @@ def test_a_schema_keeps_old_files_valid(tmp_path: Path) -> None:
     check_each(CHANGES, tmp_path)
 
 
-TYPES = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP_NTZ, STRING, DecimalType(10, 2), DecimalType(12, 4),
-         DecimalType(10, 0), DecimalType(12, 3), DecimalType(20, 0), DecimalType(38, 0))  # fmt: skip
+TYPES = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.DATE, t.TIMESTAMP_NTZ, t.STRING, t.DecimalType(10,
+    2), t.DecimalType(12, 4),
+         t.DecimalType(10, 0), t.DecimalType(12, 3), t.DecimalType(20, 0), t.DecimalType(38, 0))  # fmt: skip
 # PROTOCOL, Type Widening: by name, from each type to the types that it may become.
 ALLOWED = {
     "tinyint": {"smallint", "int", "bigint", "double", "decimal(10,0)", "decimal(20,0)", "decimal(38,0)"},
@@ -454,16 +443,16 @@ def test_a_table_without_files_takes_any_type(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t")
     append(table, file("a"))
     txn = table.refresh().transaction()
-    changed(StructType((column("id", STRING),)))(txn)
+    changed(t.StructType((column("id", t.STRING),)))(txn)
     txn.remove(gone("a"))
     assert txn.commit() == 2
 
 
 def test_a_schema_without_collations_keeps_those_of_the_table(tmp_path: Path) -> None:
-    schema = more(column("t", STRING, __COLLATIONS={"t": "icu.UNICODE_CI"}))
+    schema = more(column("t", t.STRING, __COLLATIONS={"t": "icu.UNICODE_CI"}))
     table = make_table(tmp_path / "t", schema=schema, **COLLATIONS)
     txn = table.transaction()
-    changed(more(column("t", STRING), column("u", STRING)))(txn)
+    changed(more(column("t", t.STRING), column("u", t.STRING)))(txn)
     txn.commit()
     fields = {each.name: dict(each.metadata) for each in table.refresh().schema.fields}
     assert (fields["t"], fields["u"]) == ({"__COLLATIONS": {"t": "icu.UNICODE_CI"}}, {})

@@ -1,7 +1,5 @@
 """Statistics that no added file may have."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,21 +9,7 @@ from typing import Any
 import pytest
 
 from deltaskip.actions import DomainMetadata
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    ArrayType,
-    DecimalType,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.txn.transaction import Transaction
 from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
@@ -41,9 +25,9 @@ def adds(text: str | None, **members: Any) -> Any:
     return lambda txn: txn.add(file("b", stats=text, **members))
 
 
-def only(*fields: Any) -> StructType:
+def only(*fields: Any) -> t.StructType:
     """A schema of these columns."""
-    return StructType(fields)
+    return t.StructType(fields)
 
 
 def bounds(low: Any, high: Any, name: str = "c") -> Any:
@@ -51,18 +35,18 @@ def bounds(low: Any, high: Any, name: str = "c") -> Any:
     return adds(stats(minValues={name: low}, maxValues={name: high}))
 
 
-NOT_NULL = only(column("id", LONG, False), column("s", only(column("x", LONG, False)), False),
-                column("t", only(column("x", LONG, False))), column("a", ArrayType(LONG), False))  # fmt: skip
+NOT_NULL = only(column("id", t.LONG, False), column("s", only(column("x", t.LONG, False)), False),
+                column("t", only(column("x", t.LONG, False))), column("a", t.ArrayType(t.LONG), False))  # fmt: skip
 GOOD = {"id": 0, "s": {"x": 0}}
 CLUSTERED: dict[str, Any] = {
     "features": ["clustering", "domainMetadata"],
     "actions": [{"domainMetadata": {
         "domain": "delta.clustering", "configuration": '{"clusteringColumns":[["id"],["flag"]]}', "removed": False}}],
-    "schema": only(column("id"), column("flag", BOOLEAN)),
+    "schema": only(column("id"), column("flag", t.BOOLEAN)),
 }  # fmt: skip
 COLLATED: dict[str, Any] = {
     "features": ["collations", "domainMetadata"],
-    "schema": only(column("t", STRING, __COLLATIONS={"t": "icu.UNICODE_CI"})),
+    "schema": only(column("t", t.STRING, __COLLATIONS={"t": "icu.UNICODE_CI"})),
     "actions": [{"domainMetadata": {
         "domain": "collations", "configuration": '{"writeVersions":{"icu.UNICODE_CI":["77.1"]}}', "removed": False}}],
 }  # fmt: skip
@@ -172,11 +156,12 @@ def test_statistics_contradict_neither_themselves_nor_the_table(tmp_path: Path) 
 
 
 VALUES: list[tuple[Any, Any, Any]] = [
-    (LONG, 1, 2), (LONG, -(2**63), 2**63 - 1), (INTEGER, -1, 0), (DOUBLE, 1.5, 2), (DOUBLE, "-Infinity", "Infinity"),
-    (DecimalType(38, 2), "1.50", "2.00"), (DecimalType(10, 2), 1.5, 2), (STRING, "", "é"), (STRING, "Z", "a"),
-    (STRING, "\uffff", "\U0001f600"), (DATE, "2020-01-01", "2020-01-02"), (DATE, "-0001-01-01", "0000-01-01"),
-    (TIMESTAMP, "2020-01-01T00:00:00.000Z", "2020-01-01T00:00:00.001Z"),
-    (TIMESTAMP_NTZ, "2020-01-01 00:00:00", "2020-01-02 00:00:00"), (TIMESTAMP_NTZ, "2020-01-01", "2020-01-02"),
+    (t.LONG, 1, 2), (t.LONG, -(2**63), 2**63 - 1), (t.INTEGER, -1, 0), (t.DOUBLE, 1.5, 2),
+    (t.DOUBLE, "-Infinity", "Infinity"),
+    (t.DecimalType(38, 2), "1.50", "2.00"), (t.DecimalType(10, 2), 1.5, 2), (t.STRING, "", "é"), (t.STRING, "Z", "a"),
+    (t.STRING, "\uffff", "\U0001f600"), (t.DATE, "2020-01-01", "2020-01-02"), (t.DATE, "-0001-01-01", "0000-01-01"),
+    (t.TIMESTAMP, "2020-01-01T00:00:00.000Z", "2020-01-01T00:00:00.001Z"),
+    (t.TIMESTAMP_NTZ, "2020-01-01 00:00:00", "2020-01-02 00:00:00"), (t.TIMESTAMP_NTZ, "2020-01-01", "2020-01-02"),
 ]  # fmt: skip
 
 
@@ -203,18 +188,18 @@ def test_bounds_have_the_type_of_their_column(tmp_path: Path) -> None:
 
     each(
         [
-            (LONG, "1"),
-            (LONG, True),
-            (LONG, [1]),
-            (LONG, {"x": 1}),
-            (DOUBLE, "one"),
-            (DecimalType(5, 2), "x"),
-            (STRING, 1),
-            (STRING, {"x": "a"}),
-            (DATE, "yesterday"),
-            (DATE, 7),
-            (TIMESTAMP, "noon"),
-            (TIMESTAMP, 7),
+            (t.LONG, "1"),
+            (t.LONG, True),
+            (t.LONG, [1]),
+            (t.LONG, {"x": 1}),
+            (t.DOUBLE, "one"),
+            (t.DecimalType(5, 2), "x"),
+            (t.STRING, 1),
+            (t.STRING, {"x": "a"}),
+            (t.DATE, "yesterday"),
+            (t.DATE, 7),
+            (t.TIMESTAMP, "noon"),
+            (t.TIMESTAMP, 7),
         ],
         lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
         str,
@@ -222,7 +207,8 @@ def test_bounds_have_the_type_of_their_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("type_", "low", "high"), [
-    (DOUBLE, "NaN", 1), (BOOLEAN, True, False), (BINARY, "b", "a"), (VARIANT, "z", "a"), (ArrayType(LONG), [2], [1]),
+    (t.DOUBLE, "NaN", 1), (t.BOOLEAN, True, False), (t.BINARY, "b", "a"), (t.VARIANT, "z", "a"),
+    (t.ArrayType(t.LONG), [2], [1]),
 ], ids=str)  # fmt: skip
 def test_bounds_without_an_order_are_kept(tmp_path: Path, type_: Any, low: Any, high: Any) -> None:
     check(Case(bounds(low, high), schema=only(column("c", type_)), features=["variantType"]), tmp_path)
@@ -319,7 +305,7 @@ DOMAINS = {
         "domains.clustering", features=["clustering", "domainMetadata"],
     ),
     "clustering column dropped": Case(
-        changed(only(column("flag", BOOLEAN))), "domains.clustering", **CLUSTERED,
+        changed(only(column("flag", t.BOOLEAN))), "domains.clustering", **CLUSTERED,
     ),
     "application": Case(lambda txn: txn.set_app_version("app", 3), before=lambda txn: txn.set_app_version("app", 3)),
     "application goes back": Case(

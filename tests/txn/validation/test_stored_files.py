@@ -1,7 +1,5 @@
 """Look-ups of added files: they exist with their sizes, and deletion vectors delete rows that there are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

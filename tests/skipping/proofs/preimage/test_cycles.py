@@ -1,7 +1,5 @@
 """Cycles of cells, as the calendar has them, against loops over their cells."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Preimages of arithmetic that overflows, against every value of a small type: it wraps around as in Java or raises."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,25 +12,17 @@ from deltaskip.skipping.proofs.preimage.pull_back import _threshold as threshold
 from deltaskip.skipping.proofs.preimage.pull_back import pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.preimages.ordinals import Domain
 from deltaskip.sparkexpr.preimages.steps import Monotone, rising
-from deltaskip.sparkexpr.types.data_types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    TIMESTAMP,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from tests.looped import looped
 
 BYTES = range(-128, 128)
 COMPARISONS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, ">=": operator.ge}
-SCHEMA = StructType((StructField("b", BYTE), StructField("i", INTEGER), StructField("l", LONG), StructField("d", DATE)))
+SCHEMA = t.StructType(
+    (t.StructField("b", t.BYTE), t.StructField("i", t.INTEGER), t.StructField("l", t.LONG), t.StructField("d", t.DATE))
+)
 
 SUMS: dict[str, Callable[[int], int]] = {
     "b + 127Y": lambda x: x + 127,
@@ -141,8 +131,8 @@ def test_a_threshold_is_the_same_wherever_its_search_starts(falling: bool) -> No
     ],
 )
 def test_the_search_for_a_threshold_starts_near_it(sql: str) -> None:
-    more = (StructField("m", DecimalType(20, 2)), StructField("x", DOUBLE), StructField("ts", TIMESTAMP))
-    node = bind_expression(parse_sql(sql), StructType(SCHEMA.fields + more))
+    more = (t.StructField("m", t.DecimalType(20, 2)), t.StructField("x", t.DOUBLE), t.StructField("ts", t.TIMESTAMP))
+    node = bind_expression(parse_sql(sql), t.StructType(SCHEMA.fields + more))
     found = steps_of(node, "UTC")
     assert found is not None
     (step,) = found[1]

@@ -1,7 +1,5 @@
 """Functions of a column: which files each prunes, and that no value with a wanted result is outside a preimage."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
@@ -18,40 +16,31 @@ from deltaskip.errors import PredicateError
 from deltaskip.skipping.proofs.preimage.preimage import preimage
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, satisfying
 from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr import types as types
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.nodes import Call, Column, FieldRef, Literal, Node
 from deltaskip.sparkexpr.preimages.ordinals import domain_of, ordinal_of
 from deltaskip.sparkexpr.preimages.text_steps import ASCII_IN_ANOTHER_CASE
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import extent
 from tests.looped import looped
 from tests.skipping.random_predicates import random_function
 from tests.skipping.random_tables import TYPES, random_value
 
-SCHEMA = StructType(
+SCHEMA = types.StructType(
     (
-        StructField("i", INTEGER),
-        StructField("t", TIMESTAMP),
-        StructField("l", TIMESTAMP_NTZ),
-        StructField("d", DATE),
-        StructField("k", STRING),
-        StructField("x", DOUBLE),
-        StructField("m", DecimalType(10, 2)),
-        StructField("n", StructType((StructField("a", INTEGER), StructField("t", TIMESTAMP)))),
+        types.StructField("i", types.INTEGER),
+        types.StructField("t", types.TIMESTAMP),
+        types.StructField("l", types.TIMESTAMP_NTZ),
+        types.StructField("d", types.DATE),
+        types.StructField("k", types.STRING),
+        types.StructField("x", types.DOUBLE),
+        types.StructField("m", types.DecimalType(10, 2)),
+        types.StructField(
+            "n", types.StructType((types.StructField("a", types.INTEGER), types.StructField("t", types.TIMESTAMP)))
+        ),
     )
 )
 
@@ -311,7 +300,7 @@ def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
 def test_most_preimages_are_known_and_narrower_than_the_type() -> None:
     """A preimage that is unknown, or all of its type, passes the property and prunes nothing. The sample is fixed."""
     found = Counter(outcome for seed in range(1000) for outcome in _preimages_of_random_results(seed))
-    asked = Counter[DataType]()
+    asked = Counter[types.DataType]()
     for (type_, _), count in found.items():
         asked[type_] += count
     narrow = {type_: found[type_, "narrow"] / count for type_, count in asked.items() if domain_of(type_) is not None}
@@ -319,14 +308,14 @@ def test_most_preimages_are_known_and_narrower_than_the_type() -> None:
     assert len(narrow) == len(TYPES) - 1
     assert known > 0.6
     assert sum(count for (_, outcome), count in found.items() if outcome == "narrow") > 0.55 * asked.total()
-    assert {type_: share for type_, share in narrow.items() if share < (0.25 if type_ == STRING else 0.4)} == {}
+    assert {type_: share for type_, share in narrow.items() if share < (0.25 if type_ == types.STRING else 0.4)} == {}
 
 
-def _preimages_of_random_results(seed: int) -> list[tuple[DataType, str]]:
+def _preimages_of_random_results(seed: int) -> list[tuple[types.DataType, str]]:
     """Check the preimages of random comparisons: for each, the column's type, and unknown, whole (type) or narrow."""
     rng = random.Random(seed)
     type_, zone = rng.choice(TYPES), rng.choice(["UTC", "America/New_York", "+05:30"])
-    schema = StructType((StructField("c", type_),))
+    schema = types.StructType((types.StructField("c", type_),))
     values = [random_value(rng, type_) for _ in range(8)]
     node: Node = Column(("c",))
     for _ in range(rng.randint(1, 3)):
@@ -358,7 +347,7 @@ def _preimages_of_random_results(seed: int) -> list[tuple[DataType, str]]:
     return outcomes
 
 
-def _constant(rng: random.Random, type_: DataType) -> Literal:
+def _constant(rng: random.Random, type_: types.DataType) -> Literal:
     return Literal(random_value(rng, type_), type_)
 
 
@@ -388,12 +377,12 @@ def test_two_long_lists_are_not_taken_for_one(five: ds.DeltaTable) -> None:
 
 def test_a_preimage_is_of_the_column_itself() -> None:
     bound = bind_expression(parse_sql("i + 1"), SCHEMA)
-    target = satisfying(INTEGER, "=", 25)
+    target = satisfying(types.INTEGER, "=", 25)
     assert target is not None
     found = preimage(bound, target, "UTC")
     assert found is not None and isinstance(found[0], FieldRef)
     assert found[1].spans == ((24, 25),)
-    assert preimage(Literal(1, INTEGER), target, "UTC") is None
+    assert preimage(Literal(1, types.INTEGER), target, "UTC") is None
 
 
 def test_the_characters_that_become_ascii_in_another_case_are_those_of_icu() -> None:
@@ -421,11 +410,11 @@ def test_preimages_of_rounded_doubles_hold_values_whose_text_depends_on_the_vers
     for value in values:
         for places in (-300, -20, -3, -1, 0, 1, 5, 20):
             text = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding, Context(prec=1000))
-            result = ordinal_of(DOUBLE, float(text) + 0.0)
-            node = Call(name, (FieldRef(("x",), ("x",), DOUBLE), Literal(places, INTEGER)), DOUBLE)
+            result = ordinal_of(types.DOUBLE, float(text) + 0.0)
+            node = Call(name, (FieldRef(("x",), ("x",), types.DOUBLE), Literal(places, types.INTEGER)), types.DOUBLE)
             found = preimage(node, ValueSet(((result, result + 1),)), "UTC")
             assert found is not None
-            assert holds(found[1], ordinal_of(DOUBLE, value)), (value, places)
+            assert holds(found[1], ordinal_of(types.DOUBLE, value)), (value, places)
 
 
 def test_huge_rounded_doubles_are_not_skipped(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The preimage of every row of the table of functions, held against the row evaluator at the edges of types."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

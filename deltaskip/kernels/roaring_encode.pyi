@@ -1,3 +1,0 @@
-from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable
-
-def encode(indexes: ArrowArrayExportable) -> bytes: ...

@@ -1,9 +1,0 @@
-import pyarrow as pa
-
-from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable
-
-def in_base(
-    texts: ArrowArrayExportable, sources: ArrowArrayExportable, targets: ArrowArrayExportable
-) -> tuple[pa.StringArray, pa.UInt8Array]: ...
-def fixed_digits(values: ArrowArrayExportable, places: int) -> tuple[pa.StringArray, pa.UInt8Array]: ...
-def grouped(texts: ArrowArrayExportable, scale: int, whole: int, least: int, group: int) -> pa.StringArray: ...

@@ -1,6 +1,0 @@
-import pyarrow as pa
-
-from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable
-
-def likes(texts: ArrowArrayExportable, patterns: ArrowArrayExportable, escape: str) -> pa.UInt8Array: ...
-def places_in_lists(words: ArrowArrayExportable, lists: ArrowArrayExportable) -> pa.Int32Array: ...

@@ -1,3 +1,0 @@
-from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable
-
-def are_utf8(values: ArrowArrayExportable) -> bool: ...
