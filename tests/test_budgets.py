@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 4_000,
     "schema": 450,
     "skipping": 7_550,
-    "spark": 14_450,
+    "spark": 14_500,
     "sparkexpr": 17_800,
     "statements": 1_650,
     "stats": 3_200,

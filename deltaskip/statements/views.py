@@ -11,7 +11,9 @@ from deltaskip import arguments
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, SchemaError, TableNotFound, meant
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.sparkexpr import with_parameters
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types import display_name, fold_name, parse_names
@@ -81,7 +83,12 @@ class RegisteredView(Unpicklable):
             # The predicate is checked.
             self.table.scan(self.where)
             return
-        self.table.scan(self.where).to_spark(self._spark).createOrReplaceTempView(quoted_name(self.name))
+        snapshot, meaning = self.table.snapshot, None
+        if self.where is not None:
+            # The session of the view may not be the active one, and may have other variables.
+            meaning = engine("A view").meaning(self._spark, self.where, snapshot.schema)
+        scan = TableScan(snapshot, ReadOptions(self.where, meaning=meaning))
+        scan.to_spark(self._spark).createOrReplaceTempView(quoted_name(self.name))
 
 
 @door

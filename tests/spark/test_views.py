@@ -73,6 +73,16 @@ def test_other_names_are_those_of_the_session(spark: Any, table: ds.DeltaTable) 
         ds.sql(spark, "SELECT * FROM orders")
 
 
+def test_a_view_is_planned_as_its_session_understands_it_while_another_is_active(
+    spark: Any, table: ds.DeltaTable
+) -> None:
+    own = spark.newSession()
+    own.sql("DECLARE VARIABLE chosen_id INT DEFAULT 3")
+    spark.sql("SELECT 1").collect()
+    ds.register_view(own, "chosen", table, where="id = chosen_id")
+    assert own.table("chosen").count() == table.scan("id = 3").count()
+
+
 def test_a_view_takes_the_place_of_another_one(spark: Any, table: ds.DeltaTable) -> None:
     before = ds.register_view(spark, "orders", table, "id < 3")
     after = ds.register_view(spark, "ORDERS", table, "id < 5")
