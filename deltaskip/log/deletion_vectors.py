@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, cast
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
@@ -302,10 +302,11 @@ def _rows_of_file(
 
 def _storage_of(location: str, storage: RangeStorage) -> RangeStorage:
     """The storage of a vector's file; it is not the table's in a clone of a table in another storage."""
-    if not isinstance(storage, Storage):
+    if not hasattr(storage, "base"):  # not a Storage, for which isinstance would look at every method
         return storage
-    same = location.startswith(f"{storage.base}/") if storage.base else is_local(location)
-    return storage if same else storage_for(location, near=storage)
+    own = cast(Storage, storage)
+    same = location.startswith(f"{own.base}/") if own.base else is_local(location)
+    return own if same else storage_for(location, near=own)
 
 
 def _requests(

@@ -23,7 +23,7 @@ from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.marked_rows import chosen_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
-from deltaskip.reading.plain_columns import leaf_numbers, rows_at
+from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_where
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
@@ -99,7 +99,10 @@ class StoredBatch:
 
     def filter(self, mask: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows where the mask is true."""
-        return self if mask.all() else self.take(np.flatnonzero(mask))
+        numbers = np.flatnonzero(mask)
+        if len(numbers) == len(self) or 2 * len(numbers) < len(self):
+            return self.take(numbers)
+        return StoredBatch(self.positions[mask], {name: rows_where(each, mask) for name, each in self.columns.items()})
 
     def take(self, numbers: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows at these ascending positions within the batch."""

@@ -9,7 +9,7 @@ without the logical type, by a changed footer: the pages are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ from deltaskip.stats.believed_bounds import SPARK_VERSION_KEY
 
 _EPOCH_DAY = 2440588
 _MICROS_OF_DAY = 86_400_000_000
+_NULL, _TIMESTAMP, _LIST_TYPE = pa.null().id, pa.timestamp("us").id, pa.list_(pa.null()).id
+_LOCAL_TIME = -1
+_DECIMALS = {kind(1, 0).id for kind in (pa.decimal32, pa.decimal64, pa.decimal128, pa.decimal256)}
 _INT96 = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 # parquet.thrift: fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData; types of Parquet and of Thrift.
 _SCHEMA, _ROW_GROUPS, _COLUMNS, _META = 2, 4, 1, 3
@@ -57,21 +60,19 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
             options = {**options, "read_dictionary": None}
             super().__init__(source, metadata=found, **{**options_of_int96, **options})
         self._given = source, options
-        self._has_unknown = False
-        if _any_type(super().schema_arrow, pa.types.is_null):
-            found = _with_unknown_values(self.metadata)
-            if found is not None:
-                super().__init__(source, metadata=found, **{**options_of_int96, **options})
-                self._has_unknown = True
+        self._stored_schema = super().schema_arrow
+        self._ids = _type_ids(self._stored_schema)
+        changed = _with_unknown_values(self.metadata) if _NULL in self._ids else None
+        self._has_unknown = changed is not None
+        if changed is not None:
+            super().__init__(source, metadata=changed, **{**options_of_int96, **options})
+            self._stored_schema = super().schema_arrow
+            self._ids = _type_ids(self._stored_schema)
 
     @cached_property
     def schema_arrow(self) -> pa.Schema:
         """The schema of the rows."""
-        return with_maps(self._stored_schema)
-
-    @cached_property
-    def _stored_schema(self) -> pa.Schema:
-        return super().schema_arrow
+        return with_maps(self._stored_schema) if _LIST_TYPE in self._ids else self._stored_schema
 
     @cached_property
     def is_foreign(self) -> bool:
@@ -83,7 +84,7 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
         """Whether the file has decimals, maps or values of an unknown type that pyarrow does not read."""
         if self._has_unknown or self._stored_schema is not self.schema_arrow:
             return True
-        if not _any_type(self.schema_arrow, pa.types.is_decimal):
+        if _DECIMALS.isdisjoint(self._ids):
             return False
         columns = map(self.schema.column, range(self.metadata.num_columns))
         return any(
@@ -94,7 +95,8 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
     @cached_property
     def has_foreign_int96(self) -> bool:
         """Whether the file has INT96 that pyarrow may read as others."""
-        if not _any_type(self.schema_arrow, _is_local_time) or SPARK_VERSION_KEY in (self.metadata.metadata or {}):
+        # pyarrow reads INT96 as timestamps without time zone.
+        if _LOCAL_TIME not in self._ids or SPARK_VERSION_KEY in (self.metadata.metadata or {}):
             return False
         return any(self.schema.column(i).physical_type == "INT96" for i in range(self.metadata.num_columns))
 
@@ -327,15 +329,11 @@ def _decimals(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pc.if_else(array.is_valid(), values, None) if array.null_count else values
 
 
-def _any_type(kind: pa.DataType | pa.Schema, wanted: Callable[[pa.DataType], bool]) -> bool:
-    """Whether a type that is not nested is wanted, at any depth."""
-    if isinstance(kind, pa.Schema):
-        return any(_any_type(field.type, wanted) for field in kind)
-    if pa.types.is_nested(kind):
-        return any(_any_type(kind.field(i).type, wanted) for i in range(kind.num_fields))
-    return wanted(kind)
-
-
-def _is_local_time(kind: pa.DataType) -> bool:
-    """Whether a type is a timestamp without time zone, as which pyarrow reads INT96."""
-    return bool(pa.types.is_timestamp(kind) and kind.tz is None)
+def _type_ids(schema: pa.Schema) -> set[int]:
+    """The ids of the types of columns, and of the types inside of them; _LOCAL_TIME for times without time zone."""
+    found, pending = set[int](), [field.type for field in schema]
+    while pending:
+        kind = pending.pop()
+        found.add(_LOCAL_TIME if kind.id == _TIMESTAMP and kind.tz is None else kind.id)
+        pending += [kind.field(i).type for i in range(kind.num_fields)]
+    return found
