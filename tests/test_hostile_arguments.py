@@ -75,12 +75,15 @@ WORDS = {
     "property": ("property",),
     "spark": ("sql text",),
     "queries": ("predicate", "column", "where", "queries"),
-    "target_file_bytes": ("target_file_bytes", "queries"),
+    "target_file_bytes": ("queries",),
+    "min_skipped": ("queries",),
+    "on": ("column",),
     "net": ("net", "not recorded"),
 }
 # What needs a session before anything else.
 READS_FILES = (
     "TableScan.aggregate",
+    "TableScan.count",
     "DeltaTable.update",
     "DeltaTable.replace_partitioning",
     "DeltaTable.recompute_stats",

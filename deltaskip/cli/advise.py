@@ -10,7 +10,7 @@ from deltaskip.cli.command_line import CommandTable, opens_table, program
 from deltaskip.cli.display import print_json, print_line
 
 
-@program.command("advise")
+@program.command("advise", short_help="List changes that let queries read fewer bytes.")
 @opens_table
 @click.option("--where", multiple=True, metavar="SQL", help="A predicate that the table is asked. Can be repeated.")
 @click.option("--journal", metavar="FILE", help="The file in which scans have noted what they were asked.")

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deltaskip import arguments
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
-from deltaskip.shown import Shown, human_bytes
+from deltaskip.shown import Shown, html_table, human_bytes
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,6 +40,7 @@ class Suggestion(Shown):
     gaining: tuple[int, ...]
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class TableAdvice:
     """The advice for a table. The suggestions are alternatives, the best one first; there are none if none would help.
@@ -69,6 +71,9 @@ class TableAdvice:
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return html_table([(each.command, human_bytes(each.queries_after_bytes)) for each in self.suggestions])
 
     def lines(self) -> list[str]:
         """Return the advice as lines of text."""

@@ -16,6 +16,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.log import Snapshot
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.journal import TableQuery, noted, paused
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.table_coverage import table_coverage
@@ -203,7 +204,7 @@ class _Advisor:
                 return f"t.recompute_stats(columns={names})"
             case _:
                 has = self._snapshot.table_properties.key_index_columns
-                key = f'"deltaskip.keyIndexColumns", {",".join((*map(t.display_name, has), *columns))!r}'
+                key = f'"{TableProperties.key_index_columns.name}", {",".join((*map(t.display_name, has), *columns))!r}'
                 return f"t.alter(ds.SetProperty({key})); t.recompute_stats(columns=[], index=True)"
 
 

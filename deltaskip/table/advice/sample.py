@@ -23,6 +23,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.maintenance.optimize.rewriting import RowOrder, placed
 from deltaskip.maintenance.optimize.strategy import CurveName
 from deltaskip.records import dataclass
+from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
 from deltaskip.storage import open_storage
@@ -148,7 +149,7 @@ def simulated(
         files: The rows of each file, which belong to one partition.
         partition_columns: Names of the partition columns.
     """
-    properties = {"delta.dataSkippingNumIndexedCols": "-1", "delta.columnMapping.mode": "name"}
+    properties = {TableProperties.num_indexed_columns.name: "-1", TableProperties.mapping_mode.name: "name"}
     if len(partition_columns) == len(schema.fields):  # a table needs a column that is not one of them
         schema = t.StructType((*schema.fields, t.StructField(_FILLER, t.BOOLEAN)))
     storage, root = open_storage(folder)
