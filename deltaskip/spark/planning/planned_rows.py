@@ -15,15 +15,23 @@ from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_type
+from deltaskip.spark.columns.spark_types import (
+    check_returned_by_python,
+    has_type,
+    logical_type,
+    spark_schema,
+    spark_type,
+)
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import check_has_columns
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
+from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Opaque, columns_of, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -76,9 +84,20 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
     [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
     size, pieces = (int(value or 0) for value in row[:2])
     tasks = max(1, min(pieces, max(-(-size // PIECE_BYTES), 2 * cores(spark))))
-    files = planned_files(spark, scan, READ_COLUMNS).withColumn(PIECES, number)
+    files = planned_files(spark, scan, READ_COLUMNS, _read_bytes(spark, scan, size)).withColumn(PIECES, number)
     files = files.withColumn(PIECE, F.explode(F.expr(f"sequence(0, {PIECES} - 1)")))
     return files.repartition(tasks, "uri", PIECE)
+
+
+def _read_bytes(spark: SparkSession, scan: LogScan, size: int) -> int:
+    """The share of the columns to read in the size of files, as Spark estimates it; 0 for Connect, which has no JVM."""
+    if not is_classic(spark):
+        return 0
+    every = [field for field in scan.snapshot.schema.fields if has_type(field)]
+    read, whole = (
+        Jvm(spark).row_bytes(spark_schema(t.StructType(tuple(fields)))) for fields in (_read_fields(scan), every)
+    )
+    return size * read // whole
 
 
 def _read_fields(scan: LogScan) -> list[t.StructField]:
