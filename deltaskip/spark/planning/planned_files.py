@@ -37,7 +37,6 @@ from deltaskip.spark.planning.tasks import (
     packed_tasks,
 )
 from deltaskip.spark.session.checks import cores, running_interpreter
-from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.sparkexpr.types import from_arrow
 
@@ -97,7 +96,7 @@ class FilesPlan:
         )
 
 
-def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str], size_bytes: int = 0) -> DataFrame:
+def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str]) -> DataFrame:
     """Return a DataFrame of the rows of `scan.files(columns=names)`, in no defined order.
 
     The driver holds the footers of the checkpoint and the names of its row groups; only their size grows with the
@@ -107,8 +106,6 @@ def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str], size
         spark: A session, classic or Connect, whose executors reach the log and have this package.
         scan: The scan; its limit is ignored.
         names: Columns of the file list. Partition values without a time zone are in the scan's time zone.
-        size_bytes: The size of the DataFrame in Spark's plans; 0 to leave it to Spark.
-            # Spark 4.1, SizeInBytesOnlyStatsPlanVisitor: rows of Python have the size of the function's arguments
 
     Raises:
         UnsupportedFeature: Executors cannot read the log.
@@ -118,10 +115,7 @@ def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str], size
     if not plan.tasks:
         return spark.createDataFrame([], spark_schema(from_arrow(plan.schema)))
     whole = pa.schema([*plan.schema, *(KEY_FIELDS if plan.request.keyed else ())])
-    if size_bytes and plan.request.keyed:
-        of_whole, of_names = (Jvm(spark).row_bytes(spark_schema(from_arrow(each))) for each in (whole, plan.schema))
-        size_bytes = size_bytes * of_whole // of_names
-    files = _mapped(spark, len(plan.tasks), files_runner(plan.tasks, plan.request), whole, size_bytes)
+    files = _mapped(spark, len(plan.tasks), files_runner(plan.tasks, plan.request), whole)
     if not plan.newer:
         return files
     ended = _mapped(spark, len(plan.newer), ended_runner(plan.newer, plan.request), ENDED_SCHEMA)
@@ -177,26 +171,10 @@ def _inline_tasks(snapshot: Snapshot) -> list[list[InlineTask]]:
     return [[InlineTask(ref.files[0])]] if len(checkpoint.inline.adds) else []
 
 
-def _mapped(spark: SparkSession, tasks: int, run: Any, schema: pa.Schema, size_bytes: int = 0) -> DataFrame:
-    """The rows that a function returns for the index of each task, in one Spark task each. size_bytes: Of the rows."""
-    indexes = spark.range(0, tasks, 1, tasks)
-    if size_bytes and not spark.version.startswith("3."):
-        indexes = _with_size(indexes, spark.range(0, -(-size_bytes // 8), 1, tasks))
+def _mapped(spark: SparkSession, tasks: int, run: Any, schema: pa.Schema) -> DataFrame:
+    """The rows that a function returns for the index of each task, in one Spark task each."""
     with running_interpreter(spark), without_pandas_warning():
-        return indexes.mapInArrow(run, spark_schema(from_arrow(schema)))
-
-
-def _with_size(frame: DataFrame, other: DataFrame) -> DataFrame:
-    """A DataFrame with the size that Spark estimates for another one, which has the same columns and does not run.
-
-    # Spark 4.1, LogicalRDD.fromDataset, as for checkpoints
-    """
-    java: Any = frame
-    jvm = Jvm(frame.sparkSession)
-    sql = jvm.view.org.apache.spark.sql
-    rows = java._jdf.queryExecution().toRdd()
-    plan = jvm.companion(sql.execution, "LogicalRDD").fromDataset(rows, other._jdf, False)
-    return DataFrame(sql.classic.Dataset.ofRows(frame.sparkSession._jsparkSession, plan), frame.sparkSession)
+        return spark.range(0, tasks, 1, tasks).mapInArrow(run, spark_schema(from_arrow(schema)))
 
 
 def _with_micros(schema: pa.Schema) -> pa.Schema:
