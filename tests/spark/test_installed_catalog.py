@@ -10,7 +10,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -410,8 +412,7 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
     writer = spark.range(1).mergeInto("lake.db.changed", F.lit(True)).whenMatched().delete()
     source = "WITH n AS (SELECT 1L AS id)"
     refused: dict[str, Callable[[], object]] = {
-        r"params=args": lambda: spark.sql("UPDATE lake.db.changed SET s = :s", args={"s": "y"}),
-        r"catalog\.sql\(spark": lambda: spark.sql("DELETE FROM lake.db.changed WHERE id = ?", args=[1]),
+        r"beginning of a comment": lambda: spark.sql("DELETE FROM lake.db.changed WHERE id = 1 -:n", args={"n": -1}),
         r"move the query of WITH": lambda: lake(
             f"{source} MERGE INTO lake.db.changed t USING n ON t.id = n.id WHEN MATCHED THEN DELETE"
         ),
@@ -423,6 +424,79 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
         with pytest.raises(Exception, match=message):
             statement()
     spark.catalog.dropTempView("whole")
+    assert changed(lambda: None) == before
+
+
+# Values of parameters, which Spark writes into the text of a statement.
+GIVEN: list[Any] = [
+    *(
+        'it\'s \\ "😀" `b`',
+        ":v ? /* -- \n",
+        "${short} ${env:HOME}",
+        "",
+        -5,
+        1 << 40,
+        0.1,
+        float("nan"),
+        float("-inf"),
+        True,
+    ),
+    *(
+        None,
+        Decimal("-1.50"),
+        date(1582, 10, 4),
+        datetime(2020, 11, 1, 1, 30, 0, 5),
+        timedelta(1, 2, 3),
+        bytearray(b"\0'\\"),
+    ),
+]
+WITH_VALUES = [
+    "/* 😀 :v ? */ UPDATE lake.db.changed SET s = CAST({0} AS STRING) WHERE id = {1} AND s <> ':v ?' -- ? :v",
+    "UPDATE lake.db.changed SET s = CAST({0} AS STRING) WHERE s <> '${{short}}' AND id IN ({1}, 7)",
+    "MERGE INTO lake.db.changed t USING (SELECT CAST({0} AS STRING) v, 1 k) ON id = k AND k = {1} "
+    "WHEN MATCHED THEN UPDATE SET s = v",
+    # Spark refuses `?` in scripts.
+    "BEGIN UPDATE lake.db.changed SET s = CAST(:v AS STRING) WHERE id = :id; SELECT 1; END",
+]
+
+
+@pytest.mark.skipif(pyspark.__version__.startswith("4.0"), reason="refused with Spark 4.0")
+def test_parameters_of_statements_have_the_values_that_spark_gives_them(spark: Any, changed: Any) -> None:
+    """Spark's own SELECT says what the value of a parameter is."""
+    spark.conf.set("short", "a longer value :v")
+
+    def check(case: tuple[str, Any]) -> None:
+        statement, value = case
+        forms: list[Any] = [((":v", ":id"), {"v": value, "id": 1}, {"v": value}), (("?", "?"), [value, 1], [value])]
+        for names, args, one in forms[: 1 + ("{" in statement)]:
+            [expected] = spark.sql(f"SELECT CAST({names[0]} AS STRING)", one).head()
+            rows = changed(partial(spark.sql, statement.format(*names), args))
+            assert [row["s"] for row in rows] == ["x", expected, "x"]
+
+    try:
+        each([*((text, "it's") for text in WITH_VALUES), *((WITH_VALUES[0], value) for value in GIVEN)], check)
+        each([(WITH_VALUES[2], value) for value in GIVEN[:4]], check)
+        dynamic = (
+            "EXECUTE IMMEDIATE 'DELETE FROM lake.db.changed WHERE id = :a OR s = :b' USING 2 AS a, '${short}' AS b"
+        )
+        assert len(changed(lambda: spark.sql(dynamic))) == 2
+        named = ("UPDATE IDENTIFIER(:t) SET s = :v", {"t": "lake.db.changed", "v": "y"})
+        assert {row["s"] for row in changed(lambda: spark.sql(*named))} == {"y"}
+        assert {row["s"] for row in changed(lambda: spark.sql("EXPLAIN " + named[0], named[1]))} == {"x"}
+    finally:
+        spark.conf.unset("short")
+
+
+@pytest.mark.parametrize("args", [{"v": 1}, [1]], ids=["named", "by position"])
+def test_parameters_that_spark_binds_in_the_plan_are_refused(spark: Any, changed: Any, args: Any) -> None:
+    setting = "spark.sql.legacy.parameterSubstitution.constantsOnly"
+    before = changed(lambda: None)
+    spark.conf.set(setting, "true")
+    try:
+        with pytest.raises(Exception, match=rf"(?s)has parameters.*{setting}.*params=args"):
+            spark.sql(f"DELETE FROM lake.db.changed WHERE id = {':v' if isinstance(args, dict) else '?'}", args)
+    finally:
+        spark.conf.unset(setting)
     assert changed(lambda: None) == before
 
 

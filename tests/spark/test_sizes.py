@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.planning import planned_files
 from tests.each import each
 
 pytestmark = pytest.mark.spark
@@ -27,6 +28,7 @@ KINDS: dict[str, tuple[list[str], str | None]] = {
 }
 DOORS: dict[str, Callable[[Any, ds.DeltaTable], Any]] = {
     "to_spark": lambda spark, table: table.scan().to_spark(spark),
+    "engine": lambda spark, table: table.scan(engine="spark").to_spark(spark),
     "listing=False": lambda spark, table: table.scan().to_spark(spark, listing=False),
     "deltaskip.delta": lambda spark, table: delta_table(spark, table).toDF(),
     "ds.sql": lambda spark, table: ds.sql(spark, f"SELECT * FROM delta.`{table.snapshot.root}`"),
@@ -67,3 +69,25 @@ def test_the_size_of_a_frame_is_that_of_its_files_and_columns(spark: Any, tmp_pa
         assert frame.count() == table.scan().count()
 
     each(DOORS, check)
+
+
+def test_the_size_of_a_frame_planned_on_spark_decides_how_it_is_joined(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned_files, "COMMIT_BYTES", 0)
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING")
+    for number in range(3):
+        ids = np.arange(number * 500, (number + 1) * 500)
+        table.append(pa.table({"id": ids, "s": pa.array(ids).cast(pa.string())}))
+    files = sum(table.scan().files()["size"].to_pylist())
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    for share, join in ((0.9, "SortMergeJoin"), (1.2, "BroadcastHashJoin")):
+        session.conf.set("spark.sql.autoBroadcastJoinThreshold", int(files * share))
+        frame = table.scan(engine="spark").to_spark(session)
+        assert size_of(frame) == pytest.approx(files, rel=0.1)
+        # Only the right side of such a join is broadcast; adaptive plans decide again when the files are known.
+        joined = session.range(1600).join(frame, "id", "left")
+        assert joined.where("s IS NULL").count() == 100
+        joined.collect()
+        assert f"{join} [id" in joined._jdf.queryExecution().executedPlan().toString().partition("Initial Plan")[0]

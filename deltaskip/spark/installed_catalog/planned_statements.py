@@ -19,7 +19,7 @@ from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import option, sequence
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.sparkexpr import parameter_names
-from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_tokens
+from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_string, sql_tokens
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.reader import NameParts, StatementTable
 from deltaskip.statements.row_statements import Delete, MergeInto, Update
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 # Before a statement: those of EXPLAIN, and of a script.
 _BEFORE = ("EXPLAIN", "EXTENDED", "CODEGEN", "COST", "FORMATTED", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
+_CONSTANTS_ONLY = "spark.sql.legacy.parameterSubstitution.constantsOnly"
+# Fields of an Origin of Spark 4.0, which has no values of parameters.
+_ARITY = 9
 _CLASS = "deltaskip.RowStatements"
 _JAVA = """
 package deltaskip;
@@ -191,7 +194,9 @@ class _InstalledSession(StatementSession):
 def _change(table: InstalledTable, text: str | None, start: int, end: int) -> Delete | Update | MergeInto:
     """The statement in a text, which may be a script or an EXPLAIN.
 
-    start, end: Where it begins and ends. Raises UnsupportedFeature for a statement that is not run by its text.
+    start, end: Where it begins and ends. Raises UnsupportedFeature for a statement that is not run by its text. That of
+    `DataFrame.mergeInto` has none, and its expressions may hold functions of Python and Scala, which have no text.
+    # Spark 4.1, MergeIntoWriter.mergeCommand
     """
     name = display_name(table.parts)
     if text is None:
@@ -201,13 +206,14 @@ def _change(table: InstalledTable, text: str | None, start: int, end: int) -> De
         )
     if parameter_names(text) or any(token.is_symbol("?") for token in _tokens(text)):
         raise UnsupportedFeature(
-            f"The statement on the table {name} has parameters, whose values Spark does not pass on: write the values "
-            f"into the text, or run it with catalog.sql(spark, text, params=args). The statement: {text}"
+            f"The statement on the table {name} has parameters, whose values Spark {table.jvm.spark.version} does not "
+            f"pass on (from 4.1 on it does, unless {_CONSTANTS_ONLY} = true): write the values into the text, or run "
+            f"it with catalog.sql(spark, text, params=args). The statement: {text}"
         )
     found = None
     if _is_whole(text, start, end):
         with suppress(SchemaError, ValueError):
-            found = parse_statement(_with_name(text[start:end], quoted_path(table.parts)))
+            found = parse_statement(_with_name(_without_variables(text[start:end]), quoted_path(table.parts)))
     if isinstance(found, Delete | Update | MergeInto):
         return found
     raise UnsupportedFeature(
@@ -242,11 +248,34 @@ def _with_name(text: str, name: str) -> str:
     return text
 
 
+def _without_variables(text: str) -> str:
+    """The statement in which no string, such as the value of a parameter, is taken for a variable when it runs."""
+    for token in reversed(_tokens(text) if "${" in text else []):
+        if token.kind == "string" and "${" in token.text:
+            text = text[: token.start] + sql_string(token.text) + text[token.end :]
+    return text
+
+
 def _place_of(jvm: Jvm, plan: Any) -> tuple[str | None, int, int]:
-    """The text that a statement is in, and where it begins and ends there."""
+    """The text that a statement is in, with values for its parameters, and where it begins and ends there.
+
+    Spark replaces variables, then parameters by literals, and parses the result, to which the places belong.
+    # Spark 4.1, SparkSqlParser.parseInternal, ParameterHandler, PositionMapper.substitutedText; 4.0 binds them in plans
+
+    Raises UnsupportedFeature if a minus and a negative value begin a comment.
+    """
     origin = plan.origin()
     text, start, stop = map(option, (origin.sqlText(), origin.startIndex(), origin.stopIndex()))
-    if text is not None and "${" in text:
+    mapper = option(origin.positionMapper()) if origin.productArity() > _ARITY else None
+    if mapper is not None:
+        for each in sequence(mapper.substitutions()):
+            if text[: each.start()].endswith("-") and each.replacement().startswith("-"):
+                raise UnsupportedFeature(
+                    f"Spark takes the minus before {text[each.start() : each.end()]} and its value "
+                    f"{each.replacement()} for the beginning of a comment: write a blank after the minus, in: {text}"
+                )
+        text = str(mapper.substitutedText())
+    elif text is not None and "${" in text:
         # The places are those in the text with the values of variables.
         text = str(jvm.view.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
     return (None, 0, 0) if start is None or stop is None else (text, start, stop + 1)

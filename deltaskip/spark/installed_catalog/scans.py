@@ -223,9 +223,8 @@ class InstalledScan(ColumnsScan):
     @cached_property
     def _size_bytes(self) -> int:
         total = exact_sum(self._pushed.scan.files(columns=["size"])["size"])
-        schema = self._pushed.scan.snapshot.schema
-        share = (8 + self._schema.defaultSize()) / (8 + self.jvm.schema(spark_schema(schema)).defaultSize())
-        return max(1, int(total * share))
+        row = self.jvm.row_bytes(spark_schema(self._pushed.scan.snapshot.schema))
+        return max(1, int(total * (8 + self._schema.defaultSize()) / row))
 
     @cached_property
     def _schema(self) -> Any:

@@ -15,15 +15,23 @@ from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_type
+from deltaskip.spark.columns.spark_types import (
+    check_returned_by_python,
+    has_type,
+    logical_type,
+    spark_schema,
+    spark_type,
+)
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import check_has_columns
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
+from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Opaque, columns_of, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -62,15 +70,20 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
     schema = pa.schema([pa.field(f.name, _with_marks(row_type(f, scan), f.type)) for f in fields])
     runner = rows_runner(stored, files_schema(snapshot, READ_COLUMNS), schema, snapshot.table_root)
     plain = spark_types.StructType([spark_types.StructField(f.name, spark_type(f.type)) for f in fields])
-    pieces = _pieces(spark, scan)
+    pieces, size = _pieces(spark, scan)
     with running_interpreter(spark), without_pandas_warning():
         frame = pieces.mapInArrow(runner, plain)
+    if size and is_classic(spark) and not spark.version.startswith("3."):
+        frame = frame.union(_no_rows(spark, plain, size // _row_bytes(spark, scan)))
     frame = frame.select(*(_as_declared(field) for field in fields))
     return matching(frame, snapshot.table_root, t.StructType(tuple(fields)), scan.where, scan.columns)
 
 
-def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
-    """The files in pieces, distributed over tasks by hash, so that one task gets both entries of a repeated file."""
+def _pieces(spark: SparkSession, scan: LogScan) -> tuple[DataFrame, int]:
+    """The files in pieces, distributed over tasks by hash, and the bytes of all.
+
+    So one task gets both entries of a repeated file.
+    """
     check_functions(spark)
     number = F.expr(f"CAST(greatest(1, least((size + {PIECE_BYTES - 1}) DIV {PIECE_BYTES}, 100000)) AS INT)")
     [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
@@ -78,7 +91,27 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
     tasks = max(1, min(pieces, max(-(-size // PIECE_BYTES), 2 * cores(spark))))
     files = planned_files(spark, scan, READ_COLUMNS).withColumn(PIECES, number)
     files = files.withColumn(PIECE, F.explode(F.expr(f"sequence(0, {PIECES} - 1)")))
-    return files.repartition(tasks, "uri", PIECE)
+    return files.repartition(tasks, "uri", PIECE), size
+
+
+def _row_bytes(spark: SparkSession, scan: LogScan) -> int:
+    """The size of a row of the table, as Spark estimates it."""
+    fields = tuple(field for field in scan.snapshot.schema.fields if has_type(field))
+    return Jvm(spark).row_bytes(spark_schema(t.StructType(fields)))
+
+
+def _no_rows(spark: SparkSession, schema: spark_types.StructType, count: int) -> DataFrame:
+    """A DataFrame without rows or tasks that has the size of `count` rows in Spark's plans.
+
+    Spark takes rows of Python for as large as the function's arguments, and measures these when it has shuffled them,
+    so only what is beside them keeps a size. # Spark 4.1, LogicalRDD.fromDataset, LogicalQueryStage.computeStats
+    """
+    # A range of 2n rows has the 16n bytes that Spark estimates for n rows of one number.
+    estimated: Any = spark.range(0, 2 * count, 1, 2).select(F.lit(None).cast(schema).alias("row")).select("row.*")
+    sql = Jvm(spark).view.org.apache.spark.sql
+    rows = estimated.limit(0)._jdf.queryExecution().toRdd()
+    plan = Jvm(spark).companion(sql.execution, "LogicalRDD").fromDataset(rows, estimated._jdf, False)
+    return DataFrame(sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
 def _read_fields(scan: LogScan) -> list[t.StructField]:

@@ -65,7 +65,6 @@ def unlisted_scan(
         codes: For each file the index of its row of `values`.
         own_bytes: Bytes of a row's columns that are not of the table, as Spark estimates them, with its position. They
             are dropped later, so the size of the files is raised in proportion.
-            # Spark 4.1, EstimationUtils.getSizePerRow: eight bytes, and the default sizes of the columns
     """
     jvm = Jvm(spark)
     jvm.call_back()
@@ -73,7 +72,7 @@ def unlisted_scan(
     statuses, size = _statuses(jvm, paths, sizes, times, codes), sum(sizes)
     if own_bytes:
         columns = spark_types.StructType([*schema.fields, *([] if values is None else values.schema.fields)])
-        row = 8 + int(jvm.schema(columns).defaultSize())
+        row = jvm.row_bytes(columns)
         size = size * (row + _ROW_INDEX_BYTES) // (row - own_bytes)
     index = _Files(jvm, root, statuses, paths, size, values)
     relation = jvm.filled(

@@ -113,6 +113,10 @@ class Jvm:
         """Return a schema."""
         return self.view.org.apache.spark.sql.types.DataType.fromJson(struct.json())
 
+    def row_bytes(self, struct: spark_types.StructType) -> int:
+        """Return the size of a row as Spark estimates it. # Spark 4.1, EstimationUtils.getSizePerRow"""
+        return 8 + int(self.schema(struct).defaultSize())
+
     def size(self, count: int | None) -> Any:
         """Return a java.util.OptionalLong."""
         longs = self.view.java.util.OptionalLong
