@@ -110,7 +110,12 @@ def _no_rows(spark: SparkSession, schema: spark_types.StructType, count: int) ->
     estimated: Any = spark.range(0, 2 * count, 1, 2).select(F.lit(None).cast(schema).alias("row")).select("row.*")
     sql = Jvm(spark).view.org.apache.spark.sql
     rows = estimated.limit(0)._jdf.queryExecution().toRdd()
-    plan = Jvm(spark).companion(sql.execution, "LogicalRDD").fromDataset(rows, estimated._jdf, False)
+    relation = Jvm(spark).companion(sql.execution, "LogicalRDD")
+    # Spark 4.3 has a fourth parameter.
+    more = (
+        [] if tuple(map(int, spark.version.split(".")[:2])) < (4, 3) else [getattr(relation, "fromDataset$default$4")()]
+    )
+    plan = relation.fromDataset(rows, estimated._jdf, False, *more)
     return DataFrame(sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
 
 

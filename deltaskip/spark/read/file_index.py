@@ -160,6 +160,11 @@ class _Files(Proxy):
         return self.jvm.sequence([self.jvm.view.org.apache.hadoop.fs.Path(self._root)])
 
     @answers()
+    def isTimeTravel(self) -> bool:
+        """FileIndex, Spark 4.3: whether the files are those of an earlier time, so that Spark does not cache them."""
+        return False
+
+    @answers()
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """FileIndex: the files whose partition values satisfy the filters. Spark does not apply the filters again."""
         if partition_filters.isEmpty():

@@ -21,6 +21,7 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.source.planned_write import PlannedWrite
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.workers import SentToWorkers
+from deltaskip.sparkexpr.values.zone_rules import forget_given_rules
 
 
 @dataclass
@@ -90,6 +91,8 @@ def written_by_task(plan: PlannedWrite, batches: Iterator[pa.RecordBatch], is_do
         return TaskFiles(WrittenRows((), 0), plan)
     task = TaskContext.get()
     assert task is not None
+    # The zone of the rows need not be one of those that an earlier task of this worker brought.
+    forget_given_rules()
     written, keys = plan.write(batches, task.partitionId())
     return TaskFiles(written, plan, keys)
 

@@ -116,6 +116,17 @@ def use_rules(release: str, source: Source) -> None:
     _keep({**_sources, release: source})
 
 
+def forget_given_rules() -> None:
+    """Let this process use the rules of its own sessions, or of the package, after it was given those of another one.
+
+    A worker of Spark runs tasks of several plans, one after the other, and a plan has the rules of its own zones only.
+    """
+    given = {*_from_others}
+    if given:
+        _from_others.clear()
+        _keep({each: source for each, source in _sources.items() if each not in given})
+
+
 def region(name: str) -> Region:
     """The rules of a name that is no offset.
 

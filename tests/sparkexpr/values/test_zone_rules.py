@@ -13,6 +13,7 @@ from deltaskip.sparkexpr.values.zone_rules import (
     Region,
     SharedRules,
     UnknownZone,
+    forget_given_rules,
     java_region_file,
     packaged_release,
     region_file,
@@ -128,6 +129,8 @@ def test_another_process_uses_the_rules_in_a_pickle() -> None:
     assert (rules_in_use(), offset("Europe/Oslo", 2026, 1, 1)) == (("1999z",), 5)
     with pytest.raises(UnknownZone):
         zone_of("Europe/Rome")
+    forget_given_rules()
+    assert (rules_in_use(), offset("Europe/Oslo", 2026, 1, 1), offset("Europe/Rome", 2026, 1, 1)) == ((), 1, 1)
     # A second pickle has more of the same rules.
     zone_rules._keep({"1999z": lambda name: always(5)})
     zone_of("Europe/Rome")
