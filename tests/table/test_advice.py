@@ -146,6 +146,15 @@ def test_damaged_lines_of_a_journal_are_left_out(tmp_path: Path) -> None:
     assert (found.where, found.times) == ("id = 1", 2)
 
 
+def test_many_queries_of_two_kinds_in_turns_are_all_stood_for(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "plain")
+    queries = [f"day = {n % 365}" if n % 2 else f"id = {n}" for n in range(1_200)]
+    advice = table.advise(queries, target_file_bytes=read_bytes(table, ["true"]) // FILES)
+    assert len(advice.queries) == 500 and sum(advice.times) == 1_000
+    assert sum("day" in query for query in advice.queries) > 200
+    assert set(advice.suggestions[0].columns) == {"day", "id"}, advice
+
+
 def test_wrong_arguments(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
     assert not table.advise(["id = 1"])

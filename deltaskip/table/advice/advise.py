@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import log
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
@@ -54,12 +55,12 @@ def advise(snapshot: Snapshot, queries: Sequence[object] | None, target_bytes: i
 
 
 def _some(queries: Sequence[TableQuery]) -> Sequence[TableQuery]:
-    """At most 500 of the queries at even distances, which stand for the others."""
+    """At most 500 of the queries, which stand for the others; chosen at random, since kinds of them may alternate."""
     if len(queries) <= _MOST_QUERIES:
         return queries
-    step = len(queries) / _MOST_QUERIES
-    chosen = [queries[int(at * step)] for at in range(_MOST_QUERIES)]
-    return [TableQuery(each.where, each.by, each.limit, max(1, round(each.times * step))) for each in chosen]
+    share = len(queries) / _MOST_QUERIES
+    chosen = [queries[at] for at in sorted(Random(0).sample(range(len(queries)), _MOST_QUERIES))]
+    return [TableQuery(each.where, each.by, each.limit, max(1, round(each.times * share))) for each in chosen]
 
 
 class _Advisor:
