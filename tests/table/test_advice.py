@@ -146,6 +146,23 @@ def test_damaged_lines_of_a_journal_are_left_out(tmp_path: Path) -> None:
     assert (found.where, found.times) == ("id = 1", 2)
 
 
+def test_a_clustered_table_gets_other_clustering_columns(tmp_path: Path) -> None:
+    rows = rows_of("plain")
+    table = DeltaTable.create(tmp_path / "t", rows.schema, cluster_by=["id"])
+    for start in range(0, ROWS, ROWS // FILES):
+        table.append(rows.slice(start, ROWS // FILES))
+    before = read_bytes(table, in_days(7))
+    best = table.advise(in_days(7), target_file_bytes=read_bytes(table, ["true"]) // FILES).suggestions[0]
+    exec(best.command, {"t": table, "ds": ds})
+    assert best.columns == ("day",) and read_bytes(table.refresh(), in_days(7)) < before / 4
+
+
+def test_an_order_that_optimize_refuses_is_not_advised(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "bare")
+    advice = table.advise(IDS, target_file_bytes=read_bytes(table, ["true"]) // FILES)
+    assert all(each.kind != "order" for each in advice.suggestions), advice
+
+
 def test_many_queries_of_two_kinds_in_turns_are_all_stood_for(tmp_path: Path) -> None:
     table = made(tmp_path / "t", "plain")
     queries = [f"day = {n % 365}" if n % 2 else f"id = {n}" for n in range(1_200)]

@@ -128,7 +128,7 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
         )
     columns = _clustering_columns(snapshot) if clustered else ()
     if columns:
-        return Strategy("clustering", columns, _curve(columns), target, request.full)
+        return Strategy("clustering", columns, curve_through(columns), target, request.full)
     if request.full:
         full = OptionAdvice("full", True)
         raise InvalidArgument(
@@ -138,7 +138,7 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
     if columns:
         _check_distinct(snapshot, columns)
         _check_statistics(snapshot, columns)
-        return Strategy("zorder", columns, _curve(columns), target)
+        return Strategy("zorder", columns, curve_through(columns), target)
     return Strategy("compaction", (), "range", target)
 
 
@@ -185,7 +185,8 @@ def _timed(snapshot: Snapshot, request: OptimizeRequest) -> str | Node | None:
     return request.where if timed == node else timed
 
 
-def _curve(columns: Sequence[t.Resolved]) -> CurveName:
+def curve_through(columns: Sequence[t.Resolved]) -> CurveName:
+    """Return the curve that orders rows by these columns."""
     return "range" if len(columns) == 1 else "hilbert"
 
 

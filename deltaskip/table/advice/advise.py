@@ -11,10 +11,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from deltaskip.dml.files_to_change import size_of_table
 from deltaskip.errors import DeltaSkipError
+from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.optimize.strategy import OptimizeRequest, strategy_of
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
@@ -24,6 +26,7 @@ from deltaskip.skipping.table_coverage import table_coverage
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.table.advice.advice import Suggestion, TableAdvice
 from deltaskip.table.advice.sample import Sample, sampled, simulated
 
@@ -69,10 +72,9 @@ class _Advisor:
     def __init__(self, snapshot: Snapshot, queries: Sequence[TableQuery], target_bytes: int | None) -> None:
         self._snapshot, self._queries = snapshot, queries
         self._scans = [_scan(snapshot, each) for each in queries]
-        found = [scan.files(columns=["size"])["size"] for scan in self._scans]
-        self._before = tuple(int(pc.sum(sizes).as_py() or 0) for sizes in found)
+        self._before = tuple(exact_sum(scan.files(columns=["size"])["size"]) for scan in self._scans)
         self._used = self._columns_of_queries()
-        self._size = int(pc.sum(TableScan(snapshot).files(columns=["size"])["size"]).as_py() or 0)
+        self._size = size_of_table(snapshot).bytes
         self._file_bytes = self._size / max(1, snapshot.num_files)
         own = target_bytes or snapshot.table_properties.target_file_bytes
         self._target = own or min(_MOST_FILE, max(_LEAST_FILE, round(self._file_bytes)))
@@ -132,24 +134,40 @@ class _Advisor:
             if bounded is not None and bounded < self._snapshot.num_files:
                 lacking.append(column)
         if lacking:
-            after = self._after(sample, sample.as_it_is(), folder / "statistics", sample.file_count)
+            after = self._after(sample, sample.as_it_is(), folder / "statistics", self._snapshot.num_files)
             yield _Candidate("statistics", tuple(lacking), after)
 
     def _layouts(self, sample: Sample, folder: Path) -> Iterator[_Candidate]:
         """Orders of rows by one to three of the columns, and partitions."""
-        used = [column for column in self._used if _has_order(column.type)][:_MOST_COLUMNS]
+        used = [column for column in self._used if self._can_order(column)][:_MOST_COLUMNS]
         sets: list[tuple[t.Resolved, ...]] = [(column,) for column in used]
         sets += [each for count in (2, 3) for each in itertools.combinations(used[:3], count)]
         if self._new_files > 1:
             for at, columns in enumerate(sets):
                 files = sample.ordered(columns, self._new_files)
                 yield _Candidate("order", columns, self._after(sample, files, folder / f"order-{at}", self._new_files))
-        for at, column in enumerate(used if not sample.partition_columns else ()):
+        for at, column in enumerate(
+            () if sample.partition_columns or self._is_clustered else self._used[:_MOST_COLUMNS]
+        ):
             name = column.logical[0]
             count = sample.distinct(name) if len(column.logical) == 1 else None
             if count is not None and 1 < count <= min(_MOST_PARTITIONS, 2 * self._new_files):
                 after = self._after(sample, sample.partitioned(name), folder / f"partitions-{at}", count, (name,))
                 yield _Candidate("partitioning", (column,), after)
+
+    @property
+    def _is_clustered(self) -> bool:
+        return has_feature(self._snapshot.protocol, "clustering")
+
+    def _can_order(self, column: t.Resolved) -> bool:
+        """Whether OPTIMIZE orders rows by the column: not by maps, for example, or without statistics."""
+        if self._is_clustered:
+            return not isinstance(column.type, t.ArrayType | t.MapType | t.StructType)
+        try:
+            strategy_of(self._snapshot, OptimizeRequest(zorder_by=(t.display_name(column.logical),)))
+        except DeltaSkipError:
+            return False
+        return True
 
     def _after(
         self, sample: Sample, files: Sequence[pa.Table], folder: Path, real_files: int, partition_by: Sequence[str] = ()
@@ -165,11 +183,11 @@ class _Advisor:
             except DeltaSkipError:  # a query that only the table itself can answer
                 after.append(today)
                 continue
-            share = (pc.sum(kept).as_py() or 0) / rows
+            share = exact_sum(kept) / rows
             if len(files) < real_files and len(kept):
                 # A query reads one file more than its share of the rows, and the table's files are smaller.
                 share = max(0.0, share - 1 / len(files)) + 1 / real_files
-            after.append(round(share * sample.size_in_bytes))
+            after.append(round(share * self._size))
         return tuple(after)
 
     def _keys(self, sample: Sample) -> Iterator[_Candidate]:
@@ -198,6 +216,8 @@ class _Advisor:
             case "order":
                 own = self._snapshot.table_properties.target_file_bytes
                 size = "" if self._target == own else f", target_file_bytes={self._target}"
+                if self._is_clustered:
+                    return f"t.alter(ds.ClusterBy({', '.join(map(repr, columns))})); t.optimize(full=True{size})"
                 return f"t.optimize(zorder_by={names}{size})"
             case "partitioning":
                 return f"ds.write(NEW_PATH, t.scan().to_batches(), partition_by={names})"
@@ -207,10 +227,6 @@ class _Advisor:
                 has = self._snapshot.table_properties.key_index_columns
                 key = f'"{TableProperties.key_index_columns.name}", {",".join((*map(t.display_name, has), *columns))!r}'
                 return f"t.alter(ds.SetProperty({key})); t.recompute_stats(columns=[], index=True)"
-
-
-def _has_order(kind: t.DataType) -> bool:
-    return not isinstance(kind, t.ArrayType | t.MapType | t.StructType) and kind not in (t.VARIANT, t.VOID)
 
 
 def _scan(snapshot: Snapshot, query: TableQuery) -> TableScan:

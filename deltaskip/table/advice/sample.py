@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,10 +17,10 @@ from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.dml.files_to_change import kept_files
+from deltaskip.dml.files_to_change import kept_files, tuple_codes
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.maintenance.optimize.rewriting import RowOrder, placed
-from deltaskip.maintenance.optimize.strategy import CurveName
+from deltaskip.maintenance.optimize.strategy import curve_through
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.scan import Scan
@@ -45,15 +44,11 @@ class Sample:
         schema: The columns that queries use, with the partition columns.
         partition_columns: Names of the partition columns.
         files: Rows of each file that was read.
-        size_in_bytes: Size of all files of the table.
-        file_count: Number of all files of the table.
     """
 
     schema: t.StructType
     partition_columns: tuple[str, ...]
     files: tuple[pa.Table, ...]
-    size_in_bytes: int
-    file_count: int
 
     @property
     def rows(self) -> pa.Table:
@@ -78,11 +73,10 @@ class Sample:
         """
         count = min(new_files, _MOST_SIMULATED)
         rows = self.rows
-        curve: CurveName = "range" if len(columns) == 1 else "hilbert"
         found = []
         for part in self._partitions(rows, self.partition_columns):
             share = max(1, round(count * len(part) / max(1, len(rows))))
-            order = placed(part.to_batches(), RowOrder(tuple(columns), curve, share))
+            order = placed(part.to_batches(), RowOrder(tuple(columns), curve_through(columns), share))
             ends = (np.arange(1, share + 1) * len(order)) // share
             starts = np.concatenate([[0], ends[:-1]])
             found += [part.take(pa.array(order[start:end])) for start, end in zip(starts, ends, strict=True)]
@@ -96,12 +90,9 @@ class Sample:
         if not names:
             yield rows
             return
-        keys: npt.NDArray[np.int64] = np.zeros(len(rows), np.int64)
-        for name in names:
-            codes = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
-            keys = keys * (len(codes.dictionary) + 1) + codes.indices.to_numpy(zero_copy_only=False)
-        for key in np.unique(keys):
-            yield rows.filter(pa.array(keys == key))
+        codes = tuple_codes([rows[name] for name in names], len(rows))
+        for code in np.unique(codes):
+            yield rows.filter(pa.array(codes == code))
 
 
 def sampled(snapshot: Snapshot, columns: Sequence[str], new_files: int) -> Sample:
@@ -130,8 +121,7 @@ def sampled(snapshot: Snapshot, columns: Sequence[str], new_files: int) -> Sampl
         if parts:
             found.append(pa.Table.from_batches(parts))
     plain = [replace(field, nullable=True, metadata=_kept(field)) for field in fields]
-    size = files.size_in_bytes
-    return Sample(t.StructType(tuple(plain)), tuple(snapshot.partition_columns), tuple(found), size, len(files))
+    return Sample(t.StructType(tuple(plain)), tuple(snapshot.partition_columns), tuple(found))
 
 
 def _kept(field: t.StructField) -> dict[str, object]:
