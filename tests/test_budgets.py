@@ -61,7 +61,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "reference": 10_050,
     "rows": 4_000,
     "schema": 450,
-    "skipping": 7_550,
+    "skipping": 7_600,
     "spark": 14_550,
     "sparkexpr": 17_800,
     "statements": 1_650,
