@@ -44,7 +44,7 @@ properties = st.fixed_dictionaries(
 def small_row_groups_are_copied() -> Iterator[None]:
     """Into the next checkpoint, as large ones are."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_groups, "_FEW_ROWS", 1)
+        patched.setattr(kept_groups, "FEW_ROWS", 1)
         patched.setattr(kept_groups, "_TIMES", 1)
         yield
 
