@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from deltaskip.sparkexpr.kernels import of_lists, of_numbers, of_structs, of_texts
 from deltaskip.sparkexpr.types import VARIANT, VARIANT_STORAGE, DataType, nested_types
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, one_chunk
 
 _METADATA, _VALUE, _TYPED = "metadata", "value", "typed_value"
-_NULL = pa.scalar(b"\0", pa.large_binary())
+_NULL = arrow_scalar(b"\0", pa.large_binary())
 _UUID_BYTES = 16
 _TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
