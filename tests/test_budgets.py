@@ -31,7 +31,7 @@ LIMITS: dict[str, int] = {
     "rows": 2_700,
     "schema": 1_100,
     "skipping": 10_450,
-    "spark": 14_300,
+    "spark": 14_350,
     "sparkexpr": 42_600,
     "statements": 5_850,
     "stats": 5_650,

@@ -23,6 +23,7 @@ from deltaskip.spark.installed_catalog.scans import ColumnsScan, planned_batch
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.session_settings import java_state
 from deltaskip.spark.source.batch_read import partitions_of
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.calendar import EPOCH
@@ -203,7 +204,7 @@ class InstalledChanges(ColumnsScan):
     def toBatch(self) -> Any:
         """Scan: the files and their readers."""
         spark = self.jvm.spark
-        most = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+        most = int(java_state(spark).conf().filesMaxPartitionBytes())
         try:
             parts = partitions_of(self._scan.reads(), most)
         except UnsupportedFeature as error:
