@@ -301,9 +301,11 @@ RESULTS = {
     "TableAdvice",
 }
 # Parameters whose values are not for users: see the docstrings.
+_OF_ROWS = ("narrowed", "note_metrics", "row_batches")
 INTERNAL = {
     "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.replanned", "Scan", "TableScan.replanned",
     "ColumnExpr", "DistributedScan", "DistributedScan.replanned", "TopScan", "TopScan.replanned",
+    *(f"{scan}.{name}" for scan in ("TableScan", "TopScan", "ChangeScan", "DistributedScan") for name in _OF_ROWS),
 }  # fmt: skip
 
 

@@ -156,7 +156,7 @@ class ChangesBuilder(Proxy):
         expressions = list(sequence(filters))
         for node in required_of_rows(expressions):
             try:
-                narrowed = self._scan._narrowed(list(self._scan.paths_by_name), node)
+                narrowed = self._scan.narrowed(None, node)
             except DeltaSkipError:
                 continue
             if narrowed.evaluates_here():
@@ -173,7 +173,7 @@ class ChangesBuilder(Proxy):
     @answers()
     def build(self) -> Any:
         """ScanBuilder: the scan."""
-        return InstalledChanges(self.jvm, self._scan._narrowed(self._names, None), self._names, self._of)
+        return InstalledChanges(self.jvm, self._scan.narrowed(self._names, None), self._names, self._of)
 
     class Java:
         """The interfaces that Spark sees."""

@@ -314,7 +314,7 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
 def _narrowed(scan: TableScan, keys: Node) -> TableScan | None:
     """The scan with a further predicate; None if that cannot be bound."""
     try:
-        return scan._also(keys)
+        return scan.narrowed(None, keys)
     except DeltaSkipError:
         return None
 
