@@ -42,7 +42,7 @@ LIMITS: dict[str, int] = {
 }
 LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_200,
-    "actions": 1_350,
+    "actions": 1_300,
     "alter": 2_000,
     "catalogs": 6_150,
     "change_feed": 1_450,
@@ -54,22 +54,22 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "docs": 1_150,
     "features": 700,
     "kernels": 3_350,
-    "log": 6_800,
+    "log": 6_750,
     "maintenance": 5_800,
     "mutants": 450,
     "reading": 6_200,
-    "reference": 10_050,
+    "reference": 9_950,
     "rows": 3_950,
     "schema": 400,
     "skipping": 7_350,
     "spark": 14_550,
-    "sparkexpr": 17_750,
+    "sparkexpr": 17_400,
     "statements": 1_400,
     "stats": 3_100,
     "storage": 2_700,
     "table": 3_150,
     "transforms": 200,
-    "txn": 6_950,
+    "txn": 6_600,
 }
 # How far below its limit a room may be.
 SLACK = 200
