@@ -262,48 +262,19 @@ VALID: dict[str, Any] = {
 }
 # What the library itself makes: they hold what they are given, and nobody passes them on.
 RESULTS = {
-    "Advice",
-    "AvailableCollations",
-    "Branch",
-    "CollatedColumn",
-    "ColumnCoverage",
-    "ColumnPlan",
-    "ChangeCost",
-    "ChangePlan",
-    "Explain",
-    "FileCount",
-    "Finding",
-    "History",
-    "HistoryEntry",
-    "Incompatibility",
-    "InstalledCatalog",
-    "LeafReport",
-    "LogDetail",
-    "Manifests",
-    "RecomputePlan",
-    "Recomputed",
-    "RegisteredView",
-    "RepairStep",
-    "ScanMetrics",
-    "ScanPiece",
-    "TableCoverage",
-    "TableDetail",
-    "OptimizeResult",
-    "FileSizes",
-    "VacuumResult",
-    "Verification",
-    "WriteResult",
-    "WrittenCheckpoint",
-    "Collation",
-    "DataType",
-    "SortTerm",
-    "Suggestion",
+    "Advice", "AvailableCollations", "Branch", "CollatedColumn", "ColumnCoverage", "ColumnPlan", "ChangeCost",
+    "ChangePlan", "Explain", "FileCount", "Finding", "History", "HistoryEntry", "Incompatibility", "InstalledCatalog",
+    "LeafReport", "LogDetail", "Manifests", "RecomputePlan", "Recomputed", "RegisteredView", "RepairStep",
+    "ScanMetrics", "ScanPiece", "TableCoverage", "TableDetail", "OptimizeResult", "FileSizes", "VacuumResult",
+    "Verification", "WriteResult", "WrittenCheckpoint", "Collation", "DataType", "SortTerm", "Suggestion",
     "TableAdvice",
-}
+}  # fmt: skip
 # Parameters whose values are not for users: see the docstrings.
+_OF_ROWS = ("narrowed", "note_metrics", "row_batches")
 INTERNAL = {
     "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.replanned", "Scan", "TableScan.replanned",
     "ColumnExpr", "DistributedScan", "DistributedScan.replanned", "TopScan", "TopScan.replanned",
+    *(f"{scan}.{name}" for scan in ("TableScan", "TopScan", "ChangeScan", "DistributedScan") for name in _OF_ROWS),
 }  # fmt: skip
 
 

@@ -10,24 +10,11 @@ from deltaskip.json_text import parse_json
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{",
-        "nul",
-        "01",
-        "[" * 100_000,
-        "[" * 100_000 + "]" * 100_000,
-        '{"a":' * 100_000 + "1" + "}" * 100_000,
-        "1" * 5000,
-        "-",
-        '"\\ud8"',
-        "\0",
-        b"\xff",
-        b"\xed\xa0\x80",
-        b"\x00\xd8",
-        '{"a":1}x',
+        "", "{", "nul", "01", "[" * 100_000, "[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "1" * 5000, "-", '"\\ud8"', "\0", b"\xff", b"\xed\xa0\x80", b"\x00\xd8", '{"a":1}x',
     ],
     ids=lambda text: str(text[:20]),
-)
+)  # fmt: skip
 def test_text_without_a_value_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError):
         parse_json(text)

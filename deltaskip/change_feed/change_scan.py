@@ -179,30 +179,30 @@ class ChangeScan(ScanFrames, Reopened):
         found._scan = scan
         return found
 
-    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
-        """A scan of some of the columns, and of the changes whose rows also match another predicate.
+    def narrowed(self, names: Sequence[str] | None, predicate: Node | None, limit: int | None = None) -> Self:
+        """Return a scan of some of the columns, and of the changes whose rows also match another predicate.
 
         If the scan has a predicate that one image of a change matches, and the other image may match the narrower
         predicate alone, then this one is not pushed down.
 
         Args:
-            names: Columns of this scan.
+            names: Columns of this scan; None for all.
             predicate: Not bound; None for every change.
             limit: The most rows; None for those of this scan.
         """
         found = self._copied(self._scan)
-        if predicate is not None and self._filters_rows:
+        if predicate is not None and self.filters_rows:
             given = self._scan._parsed
             where = ColumnExpr(predicate if given is None else And((given, predicate)))
             found = self._copied(Scan(self.snapshot, replace(chosen_by(self._scan), where=where, params=None)))
             found._wanted = replace(self._wanted, images=False)
-        found._shown = tuple(names)
+        found._shown = tuple(self.paths_by_name if names is None else names)
         found.limit = self.limit if limit is None else min(limit, self.limit or limit)
         return found
 
     @property
-    def _filters_rows(self) -> bool:
-        """Whether `_narrowed` leaves out every row that does not match."""
+    def filters_rows(self) -> bool:
+        """Whether `narrowed` leaves out every row that does not match."""
         return not (self._compared.every and self._wanted.images and self.where is not None)
 
     @property
@@ -284,7 +284,7 @@ class ChangeScan(ScanFrames, Reopened):
         asked = engine(f"Reading the changes of {self.snapshot.table_root} through Spark", ChangeFeedEngine)
         return asked.changes_to_dataframe(spark, self)
 
-    def _batches(self, finished: object = None, views: bool = False) -> Iterator[pa.RecordBatch]:
+    def row_batches(self, finished: object = None, views: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows in batches. finished, views: See `TableScan`; there are no metrics."""
         from deltaskip.change_feed.change_rows import change_batches
 
@@ -295,7 +295,7 @@ class ChangeScan(ScanFrames, Reopened):
             if left == 0:
                 return
 
-    def _finished(self, metrics: object) -> None:
+    def note_metrics(self, metrics: object) -> None:
         """Take the metrics of a read, of which there are none."""
 
     def reads(self) -> Reads:

@@ -29,7 +29,7 @@ from deltaskip.schema.properties import DEFAULT_CODEC
 from deltaskip.settings import options
 from deltaskip.sparkexpr.functions import shredded, shredded_type, shredding_of
 from deltaskip.sparkexpr.types import VARIANT_STORAGE, MappingMode, StructField, StructType, arrow_type, physical_name
-from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk, tuple_codes
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import Storage, join
@@ -282,7 +282,10 @@ class _Writer:
         for column, field in zip(columns, self._partition_fields, strict=True):
             with partition_values_named(field, self._layout.root):
                 texts.append(_Texts(column, field))
-        codes = _codes(texts)
+        codes = tuple_codes([text.codes() for text in texts], batch.num_rows)
+        if codes.max(initial=0) < 1 << 16:
+            # numpy sorts short integers by radix.
+            codes = codes.astype(np.uint16)
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
@@ -445,30 +448,15 @@ class _Texts:
         self._texts = partition_texts(encoded.dictionary, field.type)
         self._indices = numpy_values(encoded.indices)
 
-    def codes(self) -> np.ndarray[Any, Any]:
-        """A code for each row, equal for equal strings, below the number of distinct values."""
+    def codes(self) -> pa.Array:
+        """A code for each row, equal for equal strings."""
         of_values = self._texts.dictionary_encode(null_encoding="encode").indices
-        codes: np.ndarray[Any, Any] = numpy_values(of_values)[self._indices]
-        return codes
+        return pa.array(numpy_values(of_values)[self._indices])
 
     def of_rows(self, rows: np.ndarray[Any, Any]) -> list[str | None]:
         """The serialized values of some rows."""
         found: list[str | None] = self._texts.take(pa.array(self._indices[rows])).to_pylist()
         return found
-
-
-def _codes(columns: Sequence[_Texts]) -> np.ndarray[Any, Any]:
-    """A code for each row, equal for rows with equal strings in all columns."""
-    codes, distinct = np.zeros(0, np.int64), 0
-    for column in columns:
-        found = column.codes().astype(np.int64)
-        if distinct:
-            # Renumbered, the codes of any number of columns stay small.
-            pairs = pa.array(codes * (int(found.max()) + 1) + found).dictionary_encode()
-            found = numpy_values(pairs.indices)
-        codes, distinct = found.astype(np.int64, copy=False), int(found.max()) + 1
-    # numpy sorts short integers by radix.
-    return codes.astype(np.uint16) if distinct <= 1 << 16 else codes
 
 
 class _Waiting:

@@ -6,7 +6,7 @@ The proofs of data skipping decide both, so that only files for which neither is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -221,18 +221,8 @@ def _of_partitions(scan: Scan, wanted: Sequence[pa.Array], batch: FileBatch) -> 
             # "" is read as NULL, but delta-spark reads empty bytes: it is not the partition of NULL.
             texts = map_values(logged, physical_name(field, scan.snapshot.mapping_mode))
             columns.append(pa.concat_arrays([values.is_null(), texts.is_null()]))
-    codes, count = tuple_codes(columns, len(wanted[0]) + len(files)), len(wanted[0])
+    codes, count = arrow_values.tuple_codes(columns, len(wanted[0]) + len(files)), len(wanted[0])
     return files.take(np.flatnonzero(np.isin(codes[count:], codes[:count])).tolist())
-
-
-def tuple_codes(columns: Iterable[pa.Array], rows: int) -> npt.NDArray[Any]:
-    """Return the number of each row's tuple of values, from 0."""
-    codes = np.zeros(rows, np.int64)
-    for column in columns:
-        encoded = arrow_values.one_chunk(column).dictionary_encode(null_encoding="encode")
-        codes = codes * (len(encoded.dictionary) + 1) + arrow_values.numpy_values(encoded.indices)
-        codes = np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return codes
 
 
 def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:

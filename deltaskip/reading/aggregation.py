@@ -62,8 +62,7 @@ def aggregated(
         raise InvalidArgument(f"The name {twice} is used twice: give each aggregate its own name {at}.")
     answer, metrics = totals(scan, keys, found, most_bytes)
     of_groups = f" by {', '.join(key.name for key in keys)}" if keys else ""
-    scan._answered = metrics.answered((", ".join(map(str, aggregates.values())) or "the groups") + of_groups)
-    scan._finished(metrics)
+    scan.note_metrics(metrics, metrics.answered((", ".join(map(str, aggregates.values())) or "the groups") + of_groups))
     return answer
 
 

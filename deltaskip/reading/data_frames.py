@@ -22,7 +22,7 @@ def data_frame(scan: TableScan) -> polars.DataFrame:
     """Return a DataFrame of the rows of a scan."""
     import polars
 
-    frames = [frame_of(pa.Table.from_batches([each])) for each in scan._batches(scan._finished, views=True)]
+    frames = [frame_of(pa.Table.from_batches([each])) for each in scan.row_batches(scan.note_metrics, views=True)]
     return polars.concat(frames, rechunk=False) if frames else frame_of(arrow_schema_of(scan).empty_table())
 
 
@@ -49,8 +49,8 @@ def _frames(
     names = list(scan.paths_by_name) if columns is None else columns
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
-    narrowed = scan._narrowed(names, pushed, rows)
-    for batch in narrowed._batches(scan._finished, views=True):
+    narrowed = scan.narrowed(names, pushed, rows)
+    for batch in narrowed.row_batches(scan.note_metrics, views=True):
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)
         if batch_rows is None or frame.height <= batch_rows:

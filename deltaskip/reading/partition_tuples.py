@@ -14,7 +14,7 @@ from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, tuple_codes
 from deltaskip.sparkexpr.values.calendar import format_date
 
 _INTEGERS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG)
@@ -44,11 +44,7 @@ class PartitionTuples:
         by_name = {f.name: f for f in schema.fields}
         structs = one_chunk(files["partition_values"])
         values = tuple(pc.struct_field(structs, [name]) for name in partition_columns)
-        codes = np.zeros(len(files), np.int64)
-        for column in values:
-            encoded = column.dictionary_encode(null_encoding="encode")
-            joint = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-            codes = np.unique(joint, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        codes = tuple_codes(values, len(files))
         tuples = arrow_array(np.unique(codes, return_index=True)[1], pa.int64())
         return cls(tuple(by_name[name] for name in partition_columns), values, codes, tuples)
 

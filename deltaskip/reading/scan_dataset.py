@@ -91,13 +91,13 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         names = every = list(scan.paths_by_name)
         found = DuckDBFilter(None, True, ()) if filter is None else DuckDBFilter.of(scan, filter)
         # The limit applies first, and the filter to the rows that it leaves.
-        exact = filter is None or (found.exact and scan.limit is None and scan._filters_rows)
+        exact = filter is None or (found.exact and scan.limit is None and scan.filters_rows)
         read = () if exact else found.columns
         if columns is not None and not isinstance(columns, dict) and read is not None:
             wanted = {*columns, *read}
             names = [name for name in every if name in wanted]
-        narrowed = scan._narrowed(names, found.predicate if scan.limit is None else None)
-        reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), narrowed._batches(scan._finished))
+        narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
+        reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), narrowed.row_batches(scan.note_metrics))
         return ScanScanner(reader, columns, None if exact else filter, options)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:

@@ -19,7 +19,7 @@ class RowsAsArrow(AsFrames):
 
     if TYPE_CHECKING:
 
-        def _batches(self) -> Iterator[pa.RecordBatch]: ...
+        def row_batches(self) -> Iterator[pa.RecordBatch]: ...
 
     def _arrow_schema(self) -> pa.Schema:
         from deltaskip.reading.arrow_rows import arrow_schema_of
@@ -37,7 +37,7 @@ class RowsAsArrow(AsFrames):
         """
         import pyarrow as pa
 
-        return pa.Table.from_batches(self._batches(), self._arrow_schema())
+        return pa.Table.from_batches(self.row_batches(), self._arrow_schema())
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
@@ -47,7 +47,7 @@ class RowsAsArrow(AsFrames):
         """
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_batches(self._arrow_schema(), self._batches())
+        return pa.RecordBatchReader.from_batches(self._arrow_schema(), self.row_batches())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as a stream of the Arrow PyCapsule interface, see `to_batches`.

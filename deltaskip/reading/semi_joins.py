@@ -69,8 +69,8 @@ def semi_joined(scan: TableScan, rows: object, on: object) -> TableScan:
 
 def joined_scan(scan: TableScan, join: KeyJoin) -> TableScan:
     """Return the scan of the rows that have a key of a join."""
-    found = scan._also(join)
-    found._joins = (*scan._joins, ScanJoin(join, scan))
+    found = scan.narrowed(None, join)
+    found.joins = (*scan.joins, ScanJoin(join, scan))
     return found
 
 

@@ -122,14 +122,18 @@ class TableScan(ScanFrames, SelectingScan, Scan):
     * DataFileMissing and StorageError for files that cannot be read.
     """
 
-    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
-        """A scan of some of the columns, and of the rows that also match another predicate.
+    def narrowed(self, names: Sequence[str] | None, predicate: Node | None, limit: int | None = None) -> Self:
+        """Return a scan of some of the columns, and of the rows that also match another predicate.
 
-        names: of columns that this scan returns. predicate: not bound; None for every row. limit: the most rows; None
-        for those of this scan.
+        Args:
+            names: Columns that this scan returns; None for all.
+            predicate: Not bound; None for every row.
+            limit: The most rows; None for those of this scan.
         """
+        if names is None and predicate is None and limit is None:
+            return self
         known = self.paths_by_name
-        paths = {name: known[name] for name in names}
+        paths = {name: known[name] for name in (known if names is None else names)}
         scan = of_columns(self, (path[0] for path in paths.values()))
         if any(path != (name,) for name, path in paths.items()):
             scan._paths = paths
@@ -142,10 +146,6 @@ class TableScan(ScanFrames, SelectingScan, Scan):
             scan._plan(self.meaning, self.collation_version)
         return scan
 
-    def _also(self, condition: Node | None) -> Self:
-        """The scan of the rows that also satisfy a condition; None for every row."""
-        return self if condition is None else self._narrowed(list(self.paths_by_name), condition)
-
     @property
     def metrics(self) -> ScanMetrics | None:
         """Metrics of the last finished read in this process, with its time; None before the first.
@@ -155,15 +155,16 @@ class TableScan(ScanFrames, SelectingScan, Scan):
         found: ScanMetrics | None = self.__dict__.get("_metrics")
         return found
 
-    # Whether `_narrowed` leaves out every row that does not match.
-    _filters_rows = True
+    # Whether `narrowed` leaves out every row that does not match.
+    filters_rows = True
 
     # What `explain` says of the last totals, and the semi-joins.
     _answered = ""
-    _joins: tuple[ScanJoin, ...] = ()
+    joins: tuple[ScanJoin, ...] = ()
 
-    def _finished(self, metrics: ScanMetrics) -> None:
-        self._metrics = metrics
+    def note_metrics(self, metrics: ScanMetrics, answered: str = "") -> None:
+        """Keep the metrics of a finished read. answered: What `explain` says of totals."""
+        self._metrics, self._answered = metrics, answered or self._answered
 
     if not TYPE_CHECKING:
 
@@ -181,10 +182,10 @@ class TableScan(ScanFrames, SelectingScan, Scan):
     def explain(self) -> Explain:
         """See `LogScan.explain`. The report also says what each semi-join saves, and what the last totals read."""
         found = super().explain()
-        if not self._joins and not self._answered:
+        if not self.joins and not self._answered:
             return found
-        after = [*(each.before.explain().kept_files for each in self._joins[1:]), found.kept_files]
-        joins = tuple([each.said(files) for each, files in zip(self._joins, after, strict=False)])
+        after = [*(each.before.explain().kept_files for each in self.joins[1:]), found.kept_files]
+        joins = tuple([each.said(files) for each, files in zip(self.joins, after, strict=False)])
         return replace(found, answered=self._answered, joins=joins)
 
     def __getitem__(self, key: object) -> NoReturn:
@@ -213,7 +214,7 @@ class TableScan(ScanFrames, SelectingScan, Scan):
         except NotProvable:
             if not may_read:
                 raise
-        return sum(batch.num_rows for batch in self._narrowed((), None).to_batches())
+        return sum(batch.num_rows for batch in self.narrowed((), None).to_batches())
 
     def top(self, n: int, by: object) -> TopScan:
         """Return a scan of the first `n` rows in an order, as ORDER BY and LIMIT select them. Ties are in any order.
@@ -302,13 +303,13 @@ class TableScan(ScanFrames, SelectingScan, Scan):
         number = arguments.non_negative("n", n)
         if number is None:
             raise InvalidArgumentType.of("n", "an int", n)
-        return self._narrowed(list(self.paths_by_name), None, number).to_arrow()
+        return self.narrowed(None, None, number).to_arrow()
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
         return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
 
-    def _batches(
+    def row_batches(
         self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """The rows, in batches of `arrow_schema_of`.
@@ -317,7 +318,7 @@ class TableScan(ScanFrames, SelectingScan, Scan):
         """
         from deltaskip.reading.arrow_rows import arrow_batches
 
-        return arrow_batches(self, finished or self._finished, views=views)
+        return arrow_batches(self, finished or self.note_metrics, views=views)
 
     def pieces(self, n: int | None = None) -> list[ScanPiece]:
         """Return parts of the rows that can be pickled and read themselves, such as for Dask, Ray or a process pool.
@@ -366,7 +367,7 @@ class TopScan(TableScan):
         by: The order, as `TableScan.top` takes it.
     """
 
-    _planned_from: ClassVar[tuple[str, ...]] = (*TableScan._planned_from, "_rows", "_by", "order", "_terms")
+    _planned_from: ClassVar[tuple[str, ...]] = (*TableScan._planned_from, "every_row", "_by", "order", "terms")
 
     # The attributes are those of the scan of all rows.
     def __init__(self, rows: TableScan, number: int, by: object) -> None:
@@ -376,13 +377,13 @@ class TopScan(TableScan):
         rows = copy(rows)
         rows._is_noted = True
         vars(self).update(vars(rows))
-        self._rows = rows
+        self.every_row = rows
         try:
             each = [(given, given_terms(rows, given)) for given in (by if isinstance(by, list | tuple) else [by])]
             # Text is read again in the meaning of another session. A Column of PySpark belongs to its session.
             self._by = [given if isinstance(given, str) else term for given, terms in each for term in terms[:1]]
             self.order = given_terms(rows, self._by)
-            self._terms: tuple[OrderTerm, ...] = bound_terms(rows, self.order)
+            self.terms: tuple[OrderTerm, ...] = bound_terms(rows, self.order)
         except DeltaSkipError as error:
             raise type(error)(f"{error} {self._at_version()}") from error
         self.limit = number
@@ -399,16 +400,16 @@ class TopScan(TableScan):
     @cached_property
     def pruned(self) -> TableScan:
         """The scan of the rows that the log does not rule out, in any order."""
-        return self._rows._also(self._certain)
+        return self.every_row.narrowed(None, self.certain)
 
     @cached_property
-    def _certain(self) -> Node | None:
+    def certain(self) -> Node | None:
         """The condition of these rows; None for every row."""
         from deltaskip.skipping.top_files import certain_threshold
 
         if options.journal:
             note(self)
-        return certain_threshold(self._rows.compiled, self._terms[0], self.limit or 0)
+        return certain_threshold(self.every_row.compiled, self.terms[0], self.limit or 0)
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the files that can contain one of the first rows, as `Scan.files` does."""
@@ -439,7 +440,7 @@ class TopScan(TableScan):
 
     def estimated_rows(self) -> int:
         """Return the estimated number of rows, at most the number of the first rows."""
-        return min(self._rows.estimated_rows(), self.limit or 0)
+        return min(self.every_row.estimated_rows(), self.limit or 0)
 
     def negated(self) -> Self:
         """Raise InvalidArgument: the other rows are not those that a predicate does not match."""
@@ -447,29 +448,31 @@ class TopScan(TableScan):
 
     def replanned(self, meaning: SessionMeaning, collation_version: str) -> Self:
         """See `LogScan.replanned`. The order is understood as the session does, too."""
-        rows = self._rows.replanned(meaning, collation_version)
-        return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
+        rows = self.every_row.replanned(meaning, collation_version)
+        return self if rows is self.every_row else type(self)(rows, self.limit or 0, self._by)
 
     def at_one_time(self) -> Self:
         """See `LogScan.at_one_time`."""
-        rows = self._rows.at_one_time()
-        return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
+        rows = self.every_row.at_one_time()
+        return self if rows is self.every_row else type(self)(rows, self.limit or 0, self._by)
 
     def count(self, read: bool = True) -> int:
         """Return the number of rows: of all matching ones, at most the number of the first. See `TableScan.count`."""
-        return min(self._rows.count(read), self.limit or 0)
+        return min(self.every_row.count(read), self.limit or 0)
 
-    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+    def narrowed(self, names: Sequence[str] | None, predicate: Node | None, limit: int | None = None) -> Self:
+        """See `TableScan.narrowed`. No further predicate can apply."""
         assert predicate is None, "a filter applies to the first rows"
         number = self.limit or 0
-        return type(self)(self._rows._narrowed(names, None), number if limit is None else min(number, limit), self._by)
+        every = self.every_row.narrowed(names, None)
+        return type(self)(every, number if limit is None else min(number, limit), self._by)
 
-    def _batches(
+    def row_batches(
         self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
     ) -> Iterator[pa.RecordBatch]:
         from deltaskip.reading.top_rows import top_batches
 
-        return top_batches(self, finished or self._finished)
+        return top_batches(self, finished or self.note_metrics)
 
 
 @door
@@ -495,7 +498,8 @@ class ScanPiece(RowsAsArrow):
         return self._scan._arrow_schema()
 
     @door
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def row_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches."""
         from deltaskip.reading.arrow_rows import RowReader
 
         reader = RowReader.of(self._scan, len(self._calls))

@@ -99,11 +99,11 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
         return
     begun, counts = time.perf_counter(), ReadCounts()
     snapshot, rows = scan.snapshot, _of_columns(scan)
-    keys = [SortKey.of(rows, term) for term in scan._terms]
-    left = ordered_files(scan.pruned.compiled, scan._terms[0])
+    keys = [SortKey.of(rows, term) for term in scan.terms]
+    left = ordered_files(scan.pruned.compiled, scan.terms[0])
     planned = time.perf_counter()
     found = _FirstRows(keys, number, arrow_schema_of(rows))
-    every = current = rows._also(scan._certain)
+    every = current = rows.narrowed(None, scan.certain)
     read = size = 0
     with (
         same_table(snapshot),
@@ -117,9 +117,9 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
                     found.add(batch)
             bar.advance(len(files))
             last = found.last() if len(left) else None
-            threshold = _threshold(scan._terms, last)
+            threshold = _threshold(scan.terms, last)
             if threshold is not None:
-                current = every._also(threshold)
+                current = every.narrowed(None, threshold)
                 left = left.kept_by(current.compiled)
             if not len(left):
                 break
@@ -133,9 +133,9 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
 
 def _of_columns(scan: TopScan) -> TableScan:
     """The scan of all rows with the top-level columns that are returned, and those of the order."""
-    rows = scan._rows.at_one_time()
+    rows = scan.every_row.at_one_time()
     names = [path[0] for path in rows.paths_by_name.values()]
-    for term in scan._terms:
+    for term in scan.terms:
         names += sorted(n.top_level_columns(term.node))
     return of_columns(rows, names)
 

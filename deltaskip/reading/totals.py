@@ -30,7 +30,7 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk, tuple_codes
 from deltaskip.stats.layout import Side
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class _Totals:
         if not self.keys:
             return np.zeros(rows, np.int64)
         found = [key.values(columns, rows) for key in self.keys]
-        return _ids([_groupable(each) for each in found], [_groupable(each) for each in self.values])
+        return _ids([comparable(each) for each in found], [comparable(each) for each in self.values])
 
     def table(self) -> pa.Table:
         """The answer."""
@@ -343,7 +343,7 @@ class _Totals:
         order: list[pa.Array] = []
         for number in range(len(self.keys)):
             column = one_chunk(table.column(number))
-            order += [pc.is_valid(column), _groupable(column)]
+            order += [pc.is_valid(column), comparable(column)]
         sort = [(f"{number}", "ascending") for number in range(len(order))]
         return table.take(pc.sort_indices(pa.table(order, [name for name, _ in sort]), sort_keys=sort))
 
@@ -370,15 +370,9 @@ def _grouped(scan: TableScan, keys: Sequence[GroupKey], facts: FileTotals) -> tu
         each.name: as_in_rows(pc.struct_field(structs, [each.name]), each) for each in scan.snapshot.partition_fields
     }
     found = [key.values(columns, rows) for key in keys]
-    ids = _codes([_groupable(each) for each in found])
-    _, first, groups = np.unique(ids, return_index=True, return_inverse=True)
-    values = [_normal(each.take(arrow_array(first))) for each in found]
-    return groups.astype(np.int64), values
-
-
-def _groupable(values: pa.Array) -> pa.Array:
-    """Values of which equal ones in Spark are equal in Arrow."""
-    return comparable(values)
+    groups = tuple_codes(map(comparable, found), rows)
+    first = arrow_array(np.unique(groups, return_index=True)[1])
+    return groups, [_normal(each.take(first)) for each in found]
 
 
 def _normal(values: pa.Array) -> pa.Array:
@@ -388,19 +382,11 @@ def _normal(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(values, 0.0), pa.scalar(0.0, values.type), values)
 
 
-def _codes(columns: Sequence[pa.Array]) -> np.ndarray:
-    """A number for each row, equal for rows whose columns are all equal."""
-    ids = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        codes = numpy_values(column.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
-        ids = np.unique(ids * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    return ids
-
-
 def _ids(columns: Sequence[pa.Array], known: Sequence[pa.Array]) -> np.ndarray:
     """The place of each row among rows that are known and distinct."""
     count = len(known[0])
-    ids = _codes([joined([places, rows]) for places, rows in zip(known, columns, strict=True)])
+    every = [joined([places, rows]) for places, rows in zip(known, columns, strict=True)]
+    ids = tuple_codes(every, len(every[0]))
     places = np.empty(int(ids.max(initial=0)) + 1, np.int64)
     places[ids[:count]] = np.arange(count)
     found: np.ndarray = places[ids[count:]]

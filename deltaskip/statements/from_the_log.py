@@ -103,7 +103,7 @@ def _first_rows(scan: TableScan, query: SimpleQuery) -> pa.Table:
         if len(path) != 1 or fold_name(path[0]) not in fields or fields[fold_name(path[0])] in names:
             raise _Unknown
         names.append(fields[fold_name(path[0])])
-    return scan._narrowed(names or shown, None).top(query.limit, order).to_arrow()
+    return scan.narrowed(names or None, None).top(query.limit, order).to_arrow()
 
 
 def _totals(scan: TableScan, query: SimpleQuery, columns: list[StructField | None], most_bytes: int | None) -> pa.Table:

@@ -120,7 +120,7 @@ def _is_worth(keys: _Table, target: _Table, equal: Sequence[JoinEquality]) -> bo
 
 def _saves(before: _Table, after: _Table) -> bool:
     """Whether keys leave out files, or are so few that they cost nothing and may leave out rows."""
-    return after.files < before.files or len(after.scan._joins[-1].join.rows) <= _FEW_KEYS
+    return after.files < before.files or len(after.scan.joins[-1].join.rows) <= _FEW_KEYS
 
 
 def _narrowed(
@@ -136,7 +136,7 @@ def _narrowed(
     ]
     read = [each.name for each in fields if each is not None]
     try:
-        rows = keys._narrowed(list(dict.fromkeys(read)), None).to_arrow().select(read)
+        rows = keys.narrowed(list(dict.fromkeys(read)), None).to_arrow().select(read)
         schema = t.StructType(tuple(each for each in fields if each is not None))
         paths = [(each.name,) for each in own if each is not None]
         return joined_scan(target, KeyJoin(paths, rows, schema, " AND ".join(shown)))

@@ -269,7 +269,8 @@ class _Known:
         for ref, name in names.items():
             predicates = join_predicates(required.predicates.get(name, []), self.tables[ref.name].schema)
             if predicates:
-                given[name] = given[name]._also(parse_sql(" AND ".join(f"({each})" for each in predicates)))
+                every = parse_sql(" AND ".join(f"({each})" for each in predicates))
+                given[name] = given[name].narrowed(None, every)
         aliases = {name: ref.alias for ref, name in names.items()}
         narrowed = without_partnerless(given, required.joins, aliases, same_types=True)
         return dict(zip(scans, narrowed.values(), strict=True))
@@ -289,7 +290,7 @@ class _Known:
                     raise PredicateError(
                         f"The changes of {found.snapshot.table_root} have no column {each}.{meant(each, shown)}"
                     )
-            return found._narrowed([by_name[fold_name(each)] for each in names], None, limit)
+            return found.narrowed([by_name[fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 

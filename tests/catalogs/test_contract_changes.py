@@ -37,21 +37,16 @@ CHANGES: dict[str, tuple[Any, list[str]]] = {
     "add first": (ds.AddColumn("a", "INT", position=ds.FIRST), ["a int", ID, DATA, POINT]),
     "add after": (ds.AddColumn("a", "INT", position=ds.After("id")), [ID, "a int", DATA, POINT]),
     "add a nested column": (ds.AddColumn("point.z", "DOUBLE"), [ID, DATA, "point struct<x:double,y:double,z:double>"]),
-    "add a nested column after": (
-        ds.AddColumn("point.w", "INT", position=ds.After("x")), [ID, DATA, "point struct<x:double,w:int,y:double>"],
-    ),
+    "add a nested column after": (ds.AddColumn("point.w", "INT", position=ds.After("x")),
+        [ID, DATA, "point struct<x:double,w:int,y:double>"]),
     "add a column with a dot": (ds.AddColumn("`a.b`", "INT"), [ID, DATA, POINT, "a.b int"]),
-    "add by parent and name": (
-        ds.AddColumn(parent=["point"], name="z", type="INT", comment="up"),
-        [ID, DATA, "point struct<x:double,y:double,z:int>"],
-    ),
+    "add by parent and name": (ds.AddColumn(parent=["point"], name="z", type="INT", comment="up"),
+        [ID, DATA, "point struct<x:double,y:double,z:int>"]),
     "add by name": (ds.AddColumn(parent=(), name="a.b", type="INT"), [ID, DATA, POINT, "a.b int"]),
-    "add as the SPIP writes it": (
-        ds.AddColumn(["point"], "z", "INT", None), [ID, DATA, "point struct<x:double,y:double,z:int>"],
-    ),
-    "add as the SPIP writes it, without a comment": (
-        ds.AddColumn(["point"], "z", "INT"), [ID, DATA, "point struct<x:double,y:double,z:int>"],
-    ),
+    "add as the SPIP writes it": (ds.AddColumn(["point"], "z", "INT", None),
+        [ID, DATA, "point struct<x:double,y:double,z:int>"]),
+    "add as the SPIP writes it, without a comment": (ds.AddColumn(["point"], "z", "INT"),
+        [ID, DATA, "point struct<x:double,y:double,z:int>"]),
     "add to the columns as the SPIP writes it": (ds.AddColumn([], "date", "INT"), [ID, DATA, POINT, "date int"]),
     "rename": (ds.RenameColumn("id", "some_id"), ["some_id bigint", DATA, POINT]),
     "rename nested": (ds.RenameColumn("point.x", "first"), [ID, DATA, "point struct<first:double,y:double>"]),
@@ -64,14 +59,10 @@ CHANGES: dict[str, tuple[Any, list[str]]] = {
     "move first": (ds.MoveColumn("data", ds.FIRST), [DATA, ID, POINT]),
     "move after": (ds.MoveColumn("id", ds.After("data")), [DATA, ID, POINT]),
     "move nested": (ds.MoveColumn("point.y", 0), [ID, DATA, "point struct<y:double,x:double>"]),
-    "in order": (
-        [ds.AddColumn("a", "INT"), ds.RenameColumn("a", "b"), ds.MoveColumn("b", 0), ds.DeleteColumn("data")],
-        ["b int", ID, POINT],
-    ),
+    "in order": ([ds.AddColumn("a", "INT"), ds.RenameColumn("a", "b"), ds.MoveColumn("b", 0), ds.DeleteColumn("data")],
+        ["b int", ID, POINT]),
     "moves in order": ([ds.MoveColumn("point", 0), ds.MoveColumn("data", 0)], [DATA, POINT, ID]),
-    "delete and add again": (
-        [ds.DeleteColumn("data"), ds.AddColumn("data", "INT")], [ID, POINT, "data int"],
-    ),
+    "delete and add again": ([ds.DeleteColumn("data"), ds.AddColumn("data", "INT")], [ID, POINT, "data int"]),
     "replace columns": (ds.ReplaceColumns("id BIGINT, x INT"), [ID, "x int"]),
 }  # fmt: skip
 

@@ -215,7 +215,7 @@ def test_a_scan_can_be_pickled(tmp_path: Path) -> None:
     table.append(rows(range(5)))
     table.update({"x": "x + 1"}, "id = 3")
     scan = table.refresh().changes(1, net=True)
-    narrowed = scan._narrowed(["id", "_change_type"], None, 3)._row_by_row(updates=False)
+    narrowed = scan.narrowed(["id", "_change_type"], None, 3)._row_by_row(updates=False)
     for each in (scan, narrowed):
         assert pickle.loads(pickle.dumps(each)).to_arrow() == each.to_arrow()
     assert narrowed.to_arrow().num_rows == 3

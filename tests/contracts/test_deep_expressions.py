@@ -25,19 +25,16 @@ _numbers = count()
 
 # The predicate with that many levels, and a flat one that is TRUE for the same rows.
 SHAPES: dict[str, tuple[Callable[[int], str], str]] = {
-    "and in or": (
-        lambda k: "".join(f"(a = {2 * i} OR (a != {2 * i + 1} AND " for i in range(k // 2)) + "a > 0" + "))" * (k // 2),
-        "a = 2",
-    ),
+    "and in or": (lambda k: "".join(f"(a = {2 * i} OR (a != {2 * i + 1} AND " for i in range(
+        k // 2)) + "a > 0" + "))" * (k // 2), "a = 2"),
     "not": (lambda k: "NOT (" * k + "a = 1" + ")" * k, "a = 1"),
     "case": (lambda k: "".join(f"CASE WHEN a = {i + 2} THEN {i} ELSE " for i in range(k)) + "a" + " END" * k + " = 1",
              "a = 1 OR a = 3"),
     "functions": (lambda k: "upper(trim(" * (k // 2) + "s" + "))" * (k // 2) + " = 'K'", "s = 'k'"),
     "sum": (lambda k: "a" + " + 1" * k + f" = {k + 3}", "a = 3"),
     "concat": (lambda k: "s" + " || 'x'" * k + f" = concat('k', repeat('x', {k}))", "s = 'k'"),
-    "partitions": (
-        lambda k: "".join(f"(p = {i + 2} {('OR', 'AND')[i % 2]} " for i in range(k)) + "p = 3" + ")" * k, "p = 2",
-    ),
+    "partitions": (lambda k: "".join(f"(p = {i + 2} {('OR', 'AND')[i % 2]} " for i in range(k)) + "p = 3" + ")" * k,
+        "p = 2"),
 }  # fmt: skip
 
 

@@ -14,37 +14,13 @@ from tests.txn.tables import SCHEMA
 
 # PROTOCOL (today), feature names as written in tables.
 TODAY = [
-    "appendOnly",
-    "invariants",
-    "checkConstraints",
-    "changeDataFeed",
-    "generatedColumns",
-    "columnMapping",
-    "identityColumns",
-    "allowColumnDefaults",
-    "deletionVectors",
-    "rowTracking",
-    "timestampNtz",
-    "domainMetadata",
-    "v2Checkpoint",
-    "inCommitTimestamp",
-    "vacuumProtocolCheck",
-    "clustering",
-    "typeWidening",
-    "typeWidening-preview",
-    "variantType",
-    "variantType-preview",
-    "variantShredding",
-    "variantShredding-preview",
-    "icebergCompatV1",
-    "icebergCompatV2",
-    "icebergCompatV3",
-    "catalogManaged",
-    "checkpointProtection",
-    "materializePartitionColumns",
-    "collations",
-    "collations-preview",
-]
+    "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping",
+    "identityColumns", "allowColumnDefaults", "deletionVectors", "rowTracking", "timestampNtz", "domainMetadata",
+    "v2Checkpoint", "inCommitTimestamp", "vacuumProtocolCheck", "clustering", "typeWidening", "typeWidening-preview",
+    "variantType", "variantType-preview", "variantShredding", "variantShredding-preview", "icebergCompatV1",
+    "icebergCompatV2", "icebergCompatV3", "catalogManaged", "checkpointProtection", "materializePartitionColumns",
+    "collations", "collations-preview",
+]  # fmt: skip
 
 CATALOG = ("deltars__err-table_d", "deltars__err-table_e", "deltars__err-table_i")
 CATALOG_BY_NAME = ("kerneljava__catalog-owned-preview", "kernelrs__catalog_managed_0")

@@ -552,24 +552,19 @@ WHOLE = {
     "bytes after the levels": (8, True, b"", data_page(hybrid([1] * 8, 1, [True]) + b"\0", bytes(64), 8, PLAIN)),
     "a run of nothing": (8, True, b"", data_page(b"\0\1" + hybrid([1] * 8, 1, [True]), bytes(64), 8, PLAIN)),
     "another number of nulls": (8, True, b"", data_page_v2(LEVELS_OF_8, bytes(32), 8, PLAIN, 3)),
-    "a last index too large": (
-        0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7 + [3], 2, []), 8, RLE_DICTIONARY)
-    ),
-    "a last run too large": (
-        0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 6 + [3] * 2, 2, [True, True]), 8, RLE_DICTIONARY)
-    ),
+    "a last index too large": (0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7 + [3], 2, []), 8,
+        RLE_DICTIONARY)),
+    "a last run too large": (0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 6 + [3] * 2, 2, [True, True]), 8,
+        RLE_DICTIONARY)),
     "fewer indexes": (0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7, 2, [True]), 8, RLE_DICTIONARY)),
-    "a header of run in six bytes": (
-        0, False, WORDS, data_page(None, b"\2" + b"\x90\x80\x80\x80\x80\x00" + b"\1", 8, RLE_DICTIONARY)
-    ),
+    "a header of run in six bytes": (0, False, WORDS, data_page(None, b"\2" + b"\x90\x80\x80\x80\x80\x00" + b"\1", 8,
+        RLE_DICTIONARY)),
     "a dictionary of more bytes": (0, False, dictionary_page(plain_bytes([b"a", b"b"]) + b"\0", 2), data_page(
         None, b"\1" + hybrid([0] * 8, 1, [True]), 8, RLE_DICTIONARY)),
-    "two dictionaries": (
-        0, False, WORDS + WORDS, data_page(None, b"\2" + hybrid([0] * 8, 2, [True]), 8, RLE_DICTIONARY)
-    ),
-    "booleans of fewer bytes than stated": (
-        -1, False, b"", data_page(None, struct.pack("<I", 9) + hybrid([1] * 8, 1, [True]), 8, RLE)
-    ),
+    "two dictionaries": (0, False, WORDS + WORDS, data_page(None, b"\2" + hybrid([0] * 8, 2, [True]), 8,
+        RLE_DICTIONARY)),
+    "booleans of fewer bytes than stated": (-1, False, b"", data_page(None, struct.pack("<I", 9) + hybrid([1] * 8, 1,
+        [True]), 8, RLE)),
     "fewer booleans": (-1, False, b"", data_page(None, b"", 8, PLAIN)),
     "more booleans": (-1, False, b"", data_page(None, b"\0\0", 8, PLAIN)),
 }  # fmt: skip

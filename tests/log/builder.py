@@ -32,59 +32,22 @@ _DV = pa.struct(
 )
 CHECKPOINT_SCHEMA = pa.schema(
     [
-        (
-            "protocol",
-            pa.struct(
-                [
-                    ("minReaderVersion", pa.int32()),
-                    ("minWriterVersion", pa.int32()),
-                    ("readerFeatures", pa.list_(pa.string())),
-                    ("writerFeatures", pa.list_(pa.string())),
-                ]
-            ),
-        ),
-        (
-            "metaData",
-            pa.struct(
-                [
-                    ("id", pa.string()),
-                    ("name", pa.string()),
-                    ("format", pa.struct([("provider", pa.string()), ("options", _STRINGS)])),
-                    ("schemaString", pa.string()),
-                    ("partitionColumns", pa.list_(pa.string())),
-                    ("configuration", _STRINGS),
-                    ("createdTime", pa.int64()),
-                ]
-            ),
-        ),
+        ("protocol", pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32()),
+            ("readerFeatures", pa.list_(pa.string())), ("writerFeatures", pa.list_(pa.string()))])),
+        ("metaData", pa.struct([("id", pa.string()), ("name", pa.string()), ("format",
+            pa.struct([("provider", pa.string()), ("options", _STRINGS)])), ("schemaString", pa.string()),
+            ("partitionColumns", pa.list_(pa.string())), ("configuration", _STRINGS), ("createdTime", pa.int64())])),
         ("txn", pa.struct([("appId", pa.string()), ("version", pa.int64())])),
-        (
-            "add",
-            pa.struct(
-                [
-                    ("path", pa.string()),
-                    ("partitionValues", _STRINGS),
-                    ("size", pa.int64()),
-                    ("modificationTime", pa.int64()),
-                    ("dataChange", pa.bool_()),
-                    ("stats", pa.string()),
-                    ("deletionVector", _DV),
-                    ("stats_parsed", pa.struct([("numRecords", pa.int64())])),
-                ]
-            ),
-        ),
+        ("add", pa.struct([("path", pa.string()), ("partitionValues", _STRINGS), ("size", pa.int64()),
+            ("modificationTime", pa.int64()), ("dataChange", pa.bool_()), ("stats", pa.string()),
+            ("deletionVector", _DV), ("stats_parsed", pa.struct([("numRecords", pa.int64())]))])),
         ("remove", pa.struct([("path", pa.string()), ("deletionTimestamp", pa.int64())])),
-        (
-            "domainMetadata",
-            pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]),
-        ),
+        ("domainMetadata", pa.struct([("domain", pa.string()), ("configuration", pa.string()),
+            ("removed", pa.bool_())])),
         ("checkpointMetadata", pa.struct([("version", pa.int64())])),
-        (
-            "sidecar",
-            pa.struct([("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64())]),
-        ),
+        ("sidecar", pa.struct([("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64())])),
     ]
-)
+)  # fmt: skip
 
 
 def metadata(**members: Any) -> Action:

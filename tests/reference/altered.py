@@ -121,14 +121,8 @@ CASES: dict[str, Case] = {
         ),
         odd={"ALTER COLUMN m.VALUE.v COMMENT 'case'": ONLY_OURS},
     ),
-    "nullable": Case(
-        "id BIGINT NOT NULL, s STRUCT<a: INT NOT NULL> NOT NULL",
-        (
-            "ALTER COLUMN id DROP NOT NULL",
-            "ALTER COLUMN s.a DROP NOT NULL",
-            "ALTER COLUMN s DROP NOT NULL",
-        ),
-    ),
+    "nullable": Case("id BIGINT NOT NULL, s STRUCT<a: INT NOT NULL> NOT NULL",
+        ("ALTER COLUMN id DROP NOT NULL", "ALTER COLUMN s.a DROP NOT NULL", "ALTER COLUMN s DROP NOT NULL")),
     "mapped": Case(
         COLUMNS,
         (
@@ -158,17 +152,9 @@ CASES: dict[str, Case] = {
             "REPLACE COLUMNS (z STRUCT<q: INT>, y INT)": ONLY_OURS,
         },
     ),
-    "enabled": Case(
-        COLUMNS,
-        (
-            f"SET TBLPROPERTIES ({MAPPED})",
-            "RENAME COLUMN name TO `n m`",
-            "DROP COLUMN id",
-            "ADD COLUMN id BIGINT FIRST",
-            "SET TBLPROPERTIES ('delta.columnMapping.mode'='id')",
-        ),
-        rows="SELECT id, 'n', named_struct('a', 1, 'b', 'x'), array(), map() FROM RANGE(5)",
-    ),
+    "enabled": Case(COLUMNS, (f"SET TBLPROPERTIES ({MAPPED})", "RENAME COLUMN name TO `n m`", "DROP COLUMN id",
+        "ADD COLUMN id BIGINT FIRST", "SET TBLPROPERTIES ('delta.columnMapping.mode'='id')"),
+        rows="SELECT id, 'n', named_struct('a', 1, 'b', 'x'), array(), map() FROM RANGE(5)"),
     "partitioned": Case(
         "id BIGINT, p STRING, q INT, c1 INT, c2 INT",
         (
@@ -214,19 +200,10 @@ CASES: dict[str, Case] = {
         "CLUSTER BY (c, st.a)",
         odd={"DROP COLUMN stt": ONLY_THEIRS},
     ),
-    "clustered_later": Case(
-        COLUMNS,
-        (
-            "CLUSTER BY (id)",
-            "CLUSTER BY (name, st.a)",
-            "CLUSTER BY NONE",
-            "CLUSTER BY (arr)",
-            "CLUSTER BY (name)",
-        ),
-    ),
-    "without_statistics": Case(
-        COLUMNS, ("CLUSTER BY (name)", "CLUSTER BY (id)"), "'delta.dataSkippingNumIndexedCols'='1'"
-    ),
+    "clustered_later": Case(COLUMNS, ("CLUSTER BY (id)", "CLUSTER BY (name, st.a)", "CLUSTER BY NONE",
+        "CLUSTER BY (arr)", "CLUSTER BY (name)")),
+    "without_statistics": Case(COLUMNS, ("CLUSTER BY (name)", "CLUSTER BY (id)"),
+        "'delta.dataSkippingNumIndexedCols'='1'"),
     "properties": Case(
         COLUMNS,
         (
@@ -269,9 +246,8 @@ CASES: dict[str, Case] = {
         odd={"SET TBLPROPERTIES ('delta.targetFileSize' = '10mb')": ONLY_OURS},
         other_operations=("UNSET TBLPROPERTIES IF EXISTS ('zz','foo')",),
     ),
-    "row_tracking": Case(
-        "id BIGINT", ("SET TBLPROPERTIES('delta.enableRowTracking'='true')",), rows="SELECT * FROM RANGE(10)"
-    ),
+    "row_tracking": Case("id BIGINT", ("SET TBLPROPERTIES('delta.enableRowTracking'='true')",),
+        rows="SELECT * FROM RANGE(10)"),
     "constraints": Case(
         "id BIGINT, s INT",
         (
@@ -330,18 +306,9 @@ CASES: dict[str, Case] = {
         rows="SELECT 1, 2, 3, 4, 0.5, DATE'2024-02-29', 1.25, array(1), map(1, 2), named_struct('x', 1), 'v', "
         "'c', 's', array(array(1)), 'w', 5",
     ),
-    "widened_expressions": Case(
-        "b INT, s SMALLINT, g INT GENERATED ALWAYS AS (b + 1), p INT",
-        (
-            "ALTER COLUMN b TYPE BIGINT",
-            "ALTER COLUMN g TYPE BIGINT",
-            "ADD CONSTRAINT c CHECK (s > 0)",
-            "ALTER COLUMN s TYPE INT",
-            "ALTER COLUMN p TYPE BIGINT",
-        ),
-        WIDENING,
-        "PARTITIONED BY (p)",
-    ),
+    "widened_expressions": Case("b INT, s SMALLINT, g INT GENERATED ALWAYS AS (b + 1), p INT",
+        ("ALTER COLUMN b TYPE BIGINT", "ALTER COLUMN g TYPE BIGINT", "ADD CONSTRAINT c CHECK (s > 0)",
+        "ALTER COLUMN s TYPE INT", "ALTER COLUMN p TYPE BIGINT"), WIDENING, "PARTITIONED BY (p)"),
     "defaults": Case(
         "id BIGINT, s STRING, e INT, t TINYINT",
         (
@@ -371,54 +338,22 @@ CASES: dict[str, Case] = {
         ),
         rows="(id, v) VALUES (1003, 1)",
     ),
-    "drop_checks": Case(
-        "id BIGINT",
-        (
-            "ADD CONSTRAINT c CHECK (id > 0)",
-            "DROP FEATURE checkConstraints",
-            "DROP CONSTRAINT c",
-            "DROP FEATURE checkConstraints",
-            "DROP FEATURE nope",
-            "DROP FEATURE appendOnly",
-            "DROP FEATURE invariants",
-            "DROP FEATURE deletionVectors",
-        ),
-        "'delta.feature.checkConstraints'='supported'",
-    ),
-    "drop_rows": Case(
-        "id BIGINT",
-        ("DROP FEATURE rowTracking", "DROP FEATURE domainMetadata"),
-        "'delta.enableRowTracking'='true'",
-        rows="SELECT * FROM RANGE(10)",
-    ),
+    "drop_checks": Case("id BIGINT", ("ADD CONSTRAINT c CHECK (id > 0)", "DROP FEATURE checkConstraints",
+        "DROP CONSTRAINT c", "DROP FEATURE checkConstraints", "DROP FEATURE nope", "DROP FEATURE appendOnly",
+        "DROP FEATURE invariants", "DROP FEATURE deletionVectors"), "'delta.feature.checkConstraints'='supported'"),
+    "drop_rows": Case("id BIGINT", ("DROP FEATURE rowTracking", "DROP FEATURE domainMetadata"),
+        "'delta.enableRowTracking'='true'", rows="SELECT * FROM RANGE(10)"),
     "drop_clustering": Case("id BIGINT", ("DROP FEATURE clustering",), clause="CLUSTER BY (id)"),
-    "drop_times": Case(
-        "id BIGINT",
-        ("DROP FEATURE inCommitTimestamp",),
-        "'delta.enableInCommitTimestamps'='true'",
-        rows="VALUES (1)",
-        odd={"DROP FEATURE inCommitTimestamp": ["properties"]},
-    ),
-    "drop_vectors": Case(
-        "id BIGINT",
-        ("DROP FEATURE deletionVectors", "DROP FEATURE checkpointProtection"),
-        "'delta.enableDeletionVectors'='true'",
-        rows="VALUES (1)",
-    ),
-    "drop_v2": Case(
-        "id BIGINT",
-        ("DROP FEATURE v2Checkpoint",),
-        "'delta.checkpointPolicy'='v2'",
-        rows="VALUES (1)",
-        odd={"DROP FEATURE v2Checkpoint": ["properties"]},
-    ),
-    "drop_vacuum": Case(
-        "id BIGINT",
-        ("DROP FEATURE vacuumProtocolCheck", "DROP FEATURE identityColumns"),
-        "'delta.feature.vacuumProtocolCheck'='supported','delta.feature.identityColumns'='supported'",
-    ),
+    "drop_times": Case("id BIGINT", ("DROP FEATURE inCommitTimestamp",), "'delta.enableInCommitTimestamps'='true'",
+        rows="VALUES (1)", odd={"DROP FEATURE inCommitTimestamp": ["properties"]}),
+    "drop_vectors": Case("id BIGINT", ("DROP FEATURE deletionVectors", "DROP FEATURE checkpointProtection"),
+        "'delta.enableDeletionVectors'='true'", rows="VALUES (1)"),
+    "drop_v2": Case("id BIGINT", ("DROP FEATURE v2Checkpoint",), "'delta.checkpointPolicy'='v2'", rows="VALUES (1)",
+        odd={"DROP FEATURE v2Checkpoint": ["properties"]}),
+    "drop_vacuum": Case("id BIGINT", ("DROP FEATURE vacuumProtocolCheck", "DROP FEATURE identityColumns"),
+        "'delta.feature.vacuumProtocolCheck'='supported','delta.feature.identityColumns'='supported'"),
     "drop_widening": Case("id INT", ("DROP FEATURE typeWidening",), WIDENING, rows="VALUES (1)"),
-}
+}  # fmt: skip
 
 
 def state_of(table: Path) -> dict[str, Any]:

@@ -468,40 +468,14 @@ def _partition_choices(w: Writer, types: Mapping[str, t.DataType]) -> dict[str, 
 RECIPES: dict[str, Callable[[Writer], None]] = {
     recipe.__name__: recipe
     for recipe in (
-        every_type,
-        partitioned_by_every_type,
-        other_layouts,
-        partitioned_by_text,
-        partitioned_with_nulls,
-        mapped_by_name,
-        mapped_by_id,
-        mapped_later,
-        deletion_vectors,
-        deletion_vectors_in_partitions,
-        widened,
-        classic_checkpoint,
-        struct_checkpoint,
-        checkpoint_in_parts,
-        v2_checkpoint_of_json,
-        v2_checkpoint_of_parquet,
-        mapped_struct_checkpoint,
-        generated_columns,
-        generated_hours,
-        compacted_log,
-        shallow_clone,
-        restored,
-        optimized,
-        tracked_rows,
-        declared_lengths,
-        variants,
-        odd_folder,
-        zoned_in_utc,
-        zoned_without_zone,
-        collated,
-        few_statistics,
-        empty,
+        every_type, partitioned_by_every_type, other_layouts, partitioned_by_text, partitioned_with_nulls,
+        mapped_by_name, mapped_by_id, mapped_later, deletion_vectors, deletion_vectors_in_partitions, widened,
+        classic_checkpoint, struct_checkpoint, checkpoint_in_parts, v2_checkpoint_of_json, v2_checkpoint_of_parquet,
+        mapped_struct_checkpoint, generated_columns, generated_hours, compacted_log, shallow_clone, restored, optimized,
+        tracked_rows, declared_lengths, variants, odd_folder, zoned_in_utc, zoned_without_zone, collated,
+        few_statistics, empty,
     )
-}
+}  # fmt: skip
 
 # Every type, a table without partitions; mapping, vectors and widening; a new kind of checkpoint; zones; padded text.
 _GATE = ("every_type", "mapped_struct_checkpoint", "v2_checkpoint_of_parquet")

@@ -63,9 +63,8 @@ SETS: list[tuple[dict[str, str], Callable[[Row], Row]]] = [
     ({"st.a": "id * 2"}, lambda row: {"st": {"a": row["id"] * 2, "tags": (row["st"] or {}).get("tags")}}),
     ({"st": "NULL", "x": "NULL"}, lambda _row: {"st": None, "x": None}),
     ({"p": "''"}, lambda _row: {"p": ""}),
-    ({"st.tags": "array(p)", "p": "concat(p, 'z')"}, lambda row: {
-        "st": {"a": (row["st"] or {}).get("a"), "tags": [row["p"]]}, "p": None if row["p"] is None else row["p"] + "z"
-    }),
+    ({"st.tags": "array(p)", "p": "concat(p, 'z')"}, lambda row: {"st": {"a": (row["st"] or {}).get("a"),
+        "tags": [row["p"]]}, "p": None if row["p"] is None else row["p"] + "z"}),
 ]  # fmt: skip
 DOORS = ("arrow", "session", "delta-spark")
 METRICS = ("numUpdatedRows", "numCopiedRows")

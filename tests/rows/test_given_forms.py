@@ -67,12 +67,10 @@ def of(value: Any, type_: pa.DataType) -> pa.Array:
 # What a file stores, the type of the table, and the values that Spark reads.
 READ: dict[str, tuple[pa.Array, str, Any]] = {
     "json": (of('{"a": 1}', pa.json_(pa.string())), "STRING", '{"a": 1}'),
-    "json in a struct": (
-        pa.StructArray.from_arrays([of("{}", pa.json_(pa.string()))], names=["j"]), "STRUCT<j: STRING>", {"j": "{}"}
-    ),
-    "json in a list": (
-        pa.ListArray.from_arrays(pa.array([0, 1, 1]), pa.array(["{}"], pa.json_(pa.string()))), "ARRAY<STRING>", ["{}"]
-    ),
+    "json in a struct": (pa.StructArray.from_arrays([of("{}", pa.json_(pa.string()))], names=["j"]),
+        "STRUCT<j: STRING>", {"j": "{}"}),
+    "json in a list": (pa.ListArray.from_arrays(pa.array([0, 1, 1]), pa.array(["{}"], pa.json_(pa.string()))),
+        "ARRAY<STRING>", ["{}"]),
     "category": (of("a", pa.dictionary(pa.uint32(), pa.string())), "STRING", "a"),
     "small category": (of("a", pa.dictionary(pa.uint8(), pa.large_string())), "STRING", "a"),
     "ordered category": (of("a", pa.dictionary(pa.int8(), pa.string(), ordered=True)), "STRING", "a"),

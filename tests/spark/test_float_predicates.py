@@ -32,23 +32,10 @@ GROUPS: list[list[float | None]] = [
 """The values of each row group."""
 
 CONDITIONS = (
-    "{} > 5",
-    "{} >= 3",
-    "NOT {} < 6",
-    "{} <> 2",
-    "{} = 0",
-    "{} = -0D",
-    "{} >= 0",
-    "{} <= -0D",
-    "{} < 0",
-    "{} <=> 0",
-    "{} IN (0, 7, 8)",
-    "{} NOT IN (1, 2)",
-    "{} = double('NaN')",
-    "{} > double('Infinity')",
-    "{} BETWEEN 0 AND 1",
+    "{} > 5", "{} >= 3", "NOT {} < 6", "{} <> 2", "{} = 0", "{} = -0D", "{} >= 0", "{} <= -0D", "{} < 0", "{} <=> 0",
+    "{} IN (0, 7, 8)", "{} NOT IN (1, 2)", "{} = double('NaN')", "{} > double('Infinity')", "{} BETWEEN 0 AND 1",
     "{} IS NULL",
-)
+)  # fmt: skip
 COLUMNS = ("x", "f", "s.x", "s.i.f")
 DDL = "id BIGINT, x DOUBLE, f FLOAT, s STRUCT<n: BIGINT, x: DOUBLE, i: STRUCT<f: FLOAT, n: BIGINT>>"
 

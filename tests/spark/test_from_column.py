@@ -27,44 +27,11 @@ from deltaskip.sparkexpr.types.data_types import (
     DataType,
     DecimalType,
 )
+from tests.cases import cases
 
 pytestmark = pytest.mark.spark
 
-SAME_AS_SQL = [
-    ("F.col('id') > 5", "id > 5"),
-    ("5 < F.col('id')", "id > 5"),
-    ("F.col('a.b') == 'x'", "a.b = 'x'"),
-    ("F.col('`a.b`') != 'x'", "not `a.b` = 'x'"),
-    ("F.col('s').getField('x') <= 1.5", "s.x <= cast(1.5 as double)"),
-    ("F.col('s')['x'] >= 7000000000", "s.x >= 7000000000"),
-    ("(F.col('a') > 1) & (F.col('b') > 2) & (F.col('c') > 3)", "a > 1 and b > 2 and c > 3"),
-    ("(F.col('a') > 1) | ~(F.col('b') > 2)", "a > 1 or not b > 2"),
-    ("F.timestamp_add('DAY', F.col('a'), F.col('t')) > F.col('u')", "timestampadd(DAY, a, t) > u"),
-    ("F.timestamp_diff('MONTH', F.col('t'), F.col('u')) == F.col('a')", "timestampdiff(MONTH, t, u) = a"),
-    ("F.date_part(F.lit('SECOND'), F.col('t')) > F.col('a')", "extract(SECOND FROM t) > a"),
-    ("F.try_to_timestamp(F.col('s'), F.lit('yyyy-MM-dd')) > F.col('t')", "try_to_timestamp(s, 'yyyy-MM-dd') > t"),
-    ("F.to_date(F.col('s'), 'yyyyMMdd') == F.col('d')", "to_date(s, 'yyyyMMdd') = d"),
-    ("F.col('a').isNull()", "a is null"),
-    ("F.col('a').isNotNull()", "a is not null"),
-    ("F.col('a').eqNullSafe(1)", "a <=> 1"),
-    ("F.col('a').isin(1, 2)", "a in (1, 2)"),
-    ("F.col('a').isin('x', None)", "a in ('x', null)"),
-    ("F.col('a').between(1, 5)", "a >= 1 and a <= 5"),
-    ("F.col('a').like('x%')", "a like 'x%'"),
-    ("F.like('a', F.lit('x!%%'), F.lit('!'))", "a like 'x!%%' escape '!'"),
-    ("F.col('a').ilike('x%')", "a ilike 'x%'"),
-    ("F.col('a').startswith('x')", "startswith(a, 'x')"),
-    ("F.col('a') + 1 == F.col('b') * 2", "a + 1 = b * 2"),
-    ("F.col('a').cast('bigint') == 1", "cast(a as bigint) = 1"),
-    ("F.col('a').try_cast('decimal(5,2)') == 1", "try_cast(a as decimal(5,2)) = 1"),
-    ("F.year('t') == 2023", "year(t) = 2023"),
-    ("F.when(F.col('a') > 1, 'x').otherwise('y') == 'x'", "case when a > 1 then 'x' else 'y' end = 'x'"),
-    ("F.expr('a > 1 and b like \"x%\"')", 'a > 1 and b like "x%"'),
-    ("(F.col('a') > 1).alias('z')", "a > 1"),
-    ("F.collate(F.col('a'), 'UNICODE_CI') == 'x'", "a collate UNICODE_CI = 'x'"),
-    ("F.coalesce('a', F.lit(0)) == 5", "coalesce(a, 0) = 5"),
-    ("F.col('d') >= F.lit('2024-01-01').cast('date')", "d >= cast('2024-01-01' as date)"),
-]
+SAME_AS_SQL = cases(__file__, "columns_as_sql.txt")
 
 
 def evaluated(text: str) -> Any:

@@ -59,26 +59,20 @@ def made(folder: Path, columns: str) -> ds.DeltaTable:
 
 # What a session has set, and predicates whose meaning depends on it, each with one whose meaning does not.
 CASES: list[tuple[Mapping[str, str], Sequence[str]]] = [
-    (
-        {"x": "a", "n": "2", "deep": "${x}b", "day": "2024-01-03"},
-        ["s = '${x}'", "s != '${x}'", "id = ${n}", "s IN ('${hiveconf:x}', 'q')", "s LIKE '${x}%'", "s = '${deep}'",
-         "d = '${day}'", "id > ${none}4", "s = concat('$', '{x}')", "s = '${env:NO_VARIABLE}'", "s = '${what:x}'"],
-    ),
+    ({"x": "a", "n": "2", "deep": "${x}b", "day": "2024-01-03"}, ["s = '${x}'", "s != '${x}'", "id = ${n}",
+        "s IN ('${hiveconf:x}', 'q')", "s LIKE '${x}%'", "s = '${deep}'", "d = '${day}'", "id > ${none}4",
+        "s = concat('$', '{x}')", "s = '${env:NO_VARIABLE}'", "s = '${what:x}'"]),
     ({"spark.sql.variable.substitute": "false", "x": "a"}, ["s = '${x}'", "s != '${x}'"]),
     ({"spark.sql.ansi.doubleQuotedIdentifiers": "true"}, ['"s" = q', '"id" = 2 AND id < 5', "s = '\"s\"'", "id = 3"]),
     ({"spark.sql.parser.escapedStringLiterals": "true"}, [r"s = 'a\tb'", r"s <> 'a\tb'", "s = 'b'"]),
     ({"spark.sql.legacy.consecutiveStringLiterals.enabled": "true"}, ["s = 'a''b'", "s = 'a' 'b'", "s = 'b'"]),
     ({"spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true"}, ["p / 1e0 < 2469134.3", "id = 5e0"]),
     ({"spark.sql.legacy.bangEqualsNot": "true"}, ["! id = 3", "id IS ! NULL AND id = 3", "id != 3"]),
-    (
-        {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "America/New_York"},
+    ({"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "America/New_York"},
         ["CAST(ts AS TIMESTAMP) = '2023-12-31 20:00:00'", "to_timestamp('2024-01-01 01:00:00') = ts",
-         "CAST('2024-01-01 01:00:00' AS TIMESTAMP) < ts", "ts = TIMESTAMP'2023-12-31 21:00:00'", "ts > '2024-01-01'"],
-    ),
-    (
-        {"spark.sql.decimalOperations.allowPrecisionLoss": "false", "spark.sql.ansi.enabled": "false"},
-        ["p / r IS NULL", "p * r > 5", "p * p IS NULL", "id + 1 = 4", "p / 3 < 900000"],
-    ),
+        "CAST('2024-01-01 01:00:00' AS TIMESTAMP) < ts", "ts = TIMESTAMP'2023-12-31 21:00:00'", "ts > '2024-01-01'"]),
+    ({"spark.sql.decimalOperations.allowPrecisionLoss": "false", "spark.sql.ansi.enabled": "false"},
+        ["p / r IS NULL", "p * r > 5", "p * p IS NULL", "id + 1 = 4", "p / 3 < 900000"]),
     ({"spark.sql.jsonGenerator.ignoreNullFields": "false"}, ["to_json(st) = '{\"x\":null,\"y\":\"a\"}'", "id = 1"]),
     ({"spark.sql.legacy.followThreeValuedLogicInArrayExists": "false"}, ["NOT exists(a, e -> e > 100)", "id = 1"]),
     ({"spark.sql.legacy.castComplexTypesToString.enabled": "true"}, ["CAST(a AS STRING) = '[1,]'", "id = 1"]),

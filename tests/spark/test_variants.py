@@ -56,29 +56,12 @@ VALUES = [
     "parse_json(concat('{', array_join(transform(sequence(1, 300), i -> concat('\"k', i, '\": ', i)), ','), '}'))",
 ]
 SCHEMAS = [
-    "BOOLEAN",
-    "TINYINT",
-    "SMALLINT",
-    "INT",
-    "BIGINT",
-    "FLOAT",
-    "DOUBLE",
-    "DECIMAL(5, 2)",
-    "DECIMAL(18, 3)",
-    "DECIMAL(38, 10)",
-    "STRING",
-    "BINARY",
-    "DATE",
-    "TIMESTAMP",
-    "TIMESTAMP_NTZ",
-    "ARRAY<INT>",
-    "ARRAY<VARIANT>",
-    "ARRAY<STRUCT<a: BIGINT>>",
-    "STRUCT<a: INT, b: STRING>",
-    "STRUCT<b: ARRAY<DECIMAL(2, 1)>, a: DATE, d: TIMESTAMP>",
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 2)", "DECIMAL(18, 3)",
+    "DECIMAL(38, 10)", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "ARRAY<INT>", "ARRAY<VARIANT>",
+    "ARRAY<STRUCT<a: BIGINT>>", "STRUCT<a: INT, b: STRING>", "STRUCT<b: ARRAY<DECIMAL(2, 1)>, a: DATE, d: TIMESTAMP>",
     "STRUCT<a: STRUCT<x: BIGINT, y: ARRAY<STRUCT<z: STRING>>>, value: STRUCT<n: INT>, typed_value: DOUBLE>",
     "STRUCT<k1: INT, k299: VARIANT, k3: STRING, k30: INT>",
-]
+]  # fmt: skip
 SHOWN = "id", "to_json(struct(v)) AS j", "schema_of_variant(v) AS t"
 
 

@@ -83,52 +83,32 @@ _BOTH = tuple(f"{{c}} {{0}} {k}" for k in _NUMBERS) + tuple(f"{k} {{0}} {{c}}" f
 _WITH_TEXT = tuple(f"{{0}}({{c}}, {k})" for k in _TEXTS) + tuple(f"{{0}}({k}, {{c}})" for k in _TEXTS[:4])
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        "+-", (*_BOTH, *(f"{{c}} {{0}} {k}" for k in (*_DATES, "{c}")), *(f"{k} {{0}} {{c}}" for k in _DATES))
-    ),
+    **dict.fromkeys("+-", (*_BOTH, *(f"{{c}} {{0}} {k}" for k in (*_DATES, "{c}")),
+        *(f"{k} {{0}} {{c}}" for k in _DATES))),
     **dict.fromkeys(("*", "/", "%", "div"), (*_BOTH, "{c} {0} {c}")),
-    "pmod": tuple(f"pmod({{c}}, {k})" for k in _NUMBERS)
-    + tuple(f"pmod({k}, {{c}})" for k in (*_WHOLE, *_LONGS))
-    + ("pmod(c, -128Y)", "pmod(-3Y, {c})", "pmod({c}, -32768S)"),
-    "round": tuple(
-        f"round({{c}}, {k})" for k in ("0", "1", "-1", "-2", "5", "-9", "-10", "-18", "-19", "-38", "2147483647")
-    )
-    + _ONE,
+    "pmod": tuple(f"pmod({{c}}, {k})" for k in _NUMBERS) + tuple(f"pmod({k}, {{c}})" for k in (*_WHOLE, *_LONGS)) + (
+        "pmod(c, -128Y)", "pmod(-3Y, {c})", "pmod({c}, -32768S)"),
+    "round": tuple(f"round({{c}}, {k})" for k in ("0", "1", "-1", "-2", "5", "-9", "-10", "-18", "-19", "-38",
+        "2147483647")) + _ONE,
     "instr": _WITH_TEXT,
     "coalesce": ("coalesce({c}, {c})", "coalesce({c}, 1)", "coalesce({c}, 'a')"),
     **dict.fromkeys("&|^", tuple(f"{{c}} {{0}} {k}" for k in ("0", "-1", "255", "{c}", *_LONGS[:2]))),
     "~": ("~{c}",),
-    **dict.fromkeys(
-        ("shiftleft", "shiftright", "shiftrightunsigned"),
-        (*tuple(f"{{0}}({{c}}, {k})" for k in ("0", "1", "31", "33", "63", "-1")), "{0}(-7, {c})", "{0}(-7L, {c})"),
-    ),
-    **dict.fromkeys(
-        ("try_add", "try_subtract", "try_multiply", "try_divide", "try_mod"),
-        tuple(f"{{0}}({{c}}, {k})" for k in ("0", "-1", "2147483647", "9223372036854775807L", "0.3BD", "0.5D", "{c}")),
-    ),
-    **dict.fromkeys(
-        ("greatest", "least"),
-        tuple(f"{{0}}({{c}}, {k})" for k in ("{c}", "NULL", "0", "-3L", "0.3BD", "double('NaN')", "'a'", _DATES[0])),
-    ),
-    **dict.fromkeys(
-        ("from_utc_timestamp", "to_utc_timestamp"), ("{0}({c}, 'Europe/Berlin')", "{0}({c}, '+05:00')", "{0}({c}, 'x')")
-    ),
+    **dict.fromkeys(("shiftleft", "shiftright", "shiftrightunsigned"), (
+        *tuple(f"{{0}}({{c}}, {k})" for k in ("0", "1", "31", "33", "63", "-1")), "{0}(-7, {c})", "{0}(-7L, {c})")),
+    **dict.fromkeys(("try_add", "try_subtract", "try_multiply", "try_divide", "try_mod"),
+        tuple(f"{{0}}({{c}}, {k})" for k in ("0", "-1", "2147483647", "9223372036854775807L", "0.3BD", "0.5D", "{c}"))),
+    **dict.fromkeys(("greatest", "least"), tuple(f"{{0}}({{c}}, {k})" for k in ("{c}", "NULL", "0", "-3L", "0.3BD",
+        "double('NaN')", "'a'", _DATES[0]))),
+    **dict.fromkeys(("from_utc_timestamp", "to_utc_timestamp"), ("{0}({c}, 'Europe/Berlin')", "{0}({c}, '+05:00')",
+        "{0}({c}, 'x')")),
     "make_date": ("make_date({c}, 2, 29)", "make_date(2024, {c}, 1)", "make_date(2023, 2, {c})"),
-    "concat": (
-        "concat({c}, 'a')",
-        "concat('a', {c})",
-        "concat('\U0001f600', {c}, '')",
-        "concat({c}, {c})",
-        "concat({c})",
-    ),
-    **dict.fromkeys(
-        ("date_add", "date_sub"),
-        tuple(f"{{0}}({{c}}, {k})" for k in _DAYS) + tuple(f"{{0}}({k}, {{c}})" for k in _DATES[::4]),
-    ),
-    "add_months": tuple(
-        f"add_months({{c}}, {k})" for k in ("0", "1", "-1", "13", "2147483647", "-2147483648", "100000000")
-    )
-    + tuple(f"add_months({k}, {{c}})" for k in _DATES[:3]),
+    "concat": ("concat({c}, 'a')", "concat('a', {c})", "concat('\U0001f600', {c}, '')", "concat({c}, {c})",
+        "concat({c})"),
+    **dict.fromkeys(("date_add", "date_sub"), tuple(f"{{0}}({{c}}, {k})" for k in _DAYS) + tuple(
+        f"{{0}}({k}, {{c}})" for k in _DATES[::4])),
+    "add_months": tuple(f"add_months({{c}}, {k})" for k in ("0", "1", "-1", "13", "2147483647", "-2147483648",
+        "100000000")) + tuple(f"add_months({k}, {{c}})" for k in _DATES[:3]),
     "datediff": tuple(f"datediff({{c}}, {k})" for k in _DATES) + tuple(f"datediff({k}, {{c}})" for k in _DATES),
     "trunc": tuple(f"trunc({{c}}, '{k}')" for k in (*_UNITS[:5], "nothing")),
     "date_trunc": tuple(f"date_trunc('{k}', {{c}})" for k in _UNITS),
@@ -136,7 +116,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     **patterns.ARGUMENTS,
     **numbers.ARGUMENTS,
     **times.ARGUMENTS,
-}
+}  # fmt: skip
 ARGUMENTS.update({name: (*ARGUMENTS.get(name, ()), *calls) for name, calls in nested.ARGUMENTS.items()})
 """Calls of functions with more than one argument: {0} is the function, {c} the column. All others take the column."""
 

@@ -60,20 +60,7 @@ _MILD: dict[t.DataType, list[Any]] = {
     t.DecimalType(5, 2): [Decimal("0.00"), Decimal("1.00"), Decimal("2.50"), Decimal("-1.25"), Decimal("9.99")],
     t.DecimalType(20, 2): [Decimal("0.00"), Decimal("3.00"), Decimal("10.05"), Decimal("-0.01")],
     t.STRING: [
-        "",
-        "a",
-        "abc",
-        "a,b,c",
-        "Name-7",
-        "5",
-        "-3",
-        "1.5",
-        "2024-01-31",
-        "é",
-        "x\U0001f600y",
-        "k",
-        "a b",
-        "[1,2]",
+        "", "a", "abc", "a,b,c", "Name-7", "5", "-3", "1.5", "2024-01-31", "é", "x\U0001f600y", "k", "a b", "[1,2]",
     ],
     t.BINARY: [b"", b"a", b"abc", b"\xff\x00"],
     t.DATE: [0, 19_723, 19_782, 20_023, 19_813, -1],
@@ -82,43 +69,15 @@ _MILD: dict[t.DataType, list[Any]] = {
     t.ArrayType(t.INTEGER, True): [(), (1,), (3, None, 2), (5, 5, -1)],
     t.ArrayType(t.STRING, True): [(), ("a",), ("b", None, "a"), ("", "abc")],
     t.ArrayType(t.DOUBLE, True): [(), (0.0, -0.0), (math.nan, 1.5), (None,)],
-}
+}  # fmt: skip
 _COLLATED = [
-    "",
-    "a",
-    "A",
-    "b",
-    "B",
-    "ab",
-    "AB",
-    "Ab",
-    "\u00e9",
-    "\u00c9",
-    "e\u0301",
-    "\u00df",
-    "ss",
-    "\u0130",
-    "i",
-    "i\u0307",
+    "", "a", "A", "b", "B", "ab", "AB", "Ab", "\u00e9", "\u00c9", "e\u0301", "\u00df", "ss", "\u0130", "i", "i\u0307",
     "I",
-]
+]  # fmt: skip
 _COLLATED += [
-    "\u03c3",
-    "\u03c2",
-    "\u03a3",
-    "a b",
-    "a-b",
-    "A B",
-    "k",
-    "K",
-    "\u212a",
-    "5",
-    "\u0665",
-    "\0a",
-    "a\0",
-    "\U0001f600",
+    "\u03c3", "\u03c2", "\u03a3", "a b", "a-b", "A B", "k", "K", "\u212a", "5", "\u0665", "\0a", "a\0", "\U0001f600",
     "\uffff",
-]
+]  # fmt: skip
 _COLLATED_ORDER = RunningCollations()
 
 # Their results may be larger than memory, for which Spark ends its process.

@@ -146,22 +146,10 @@ def test_wider_types_are_spark_s_in_both_orders(left: t.DataType, right: t.DataT
 @pytest.mark.parametrize(
     "text",
     [
-        "b = 1",
-        "dt = 5",
-        "ts > 5",
-        "bin = 5",
-        "i IN (1, true)",
-        "i",
-        "s",
-        "i AND b",
-        "NOT i",
-        "i + 1",
-        "CAST(i AS DATE) = dt",
-        "CAST(b AS BINARY) = bin",
-        "CASE WHEN i THEN true ELSE false END",
-        "NOT 5",
+        "b = 1", "dt = 5", "ts > 5", "bin = 5", "i IN (1, true)", "i", "s", "i AND b", "NOT i", "i + 1",
+        "CAST(i AS DATE) = dt", "CAST(b AS BINARY) = bin", "CASE WHEN i THEN true ELSE false END", "NOT 5",
     ],
-)
+)  # fmt: skip
 def test_types_that_do_not_meet_are_refused(text: str) -> None:
     with pytest.raises(PredicateError):
         bound(text)

@@ -40,32 +40,20 @@ COLUMNS = {
 
 # The text of an expression with as many levels, and a flat expression that is equal to it.
 SHAPES: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
-    "or": (
-        lambda k: "".join(f"(a = {i} OR " for i in range(k)) + "a < 0" + ")" * k,
-        lambda k: f"a < 0 OR a IN ({', '.join(map(str, range(k)))})",
-    ),
-    "or from the left": (
-        lambda k: "(" * k + "a < 0" + "".join(f" OR a = {i})" for i in range(k)),
-        lambda k: f"a < 0 OR a IN ({', '.join(map(str, range(k)))})",
-    ),
-    "and in or": (
-        lambda k: "".join(f"(a = {2 * i} OR (a != {2 * i + 1} AND " for i in range(k // 2)) + "a > 0" + "))" * (k // 2),
-        lambda k: f"a > 0 AND (a >= {k} OR a % 2 = 0)",
-    ),
+    "or": (lambda k: "".join(f"(a = {i} OR " for i in range(k)) + "a < 0" + ")" * k,
+        lambda k: f"a < 0 OR a IN ({', '.join(map(str, range(k)))})"),
+    "or from the left": (lambda k: "(" * k + "a < 0" + "".join(f" OR a = {i})" for i in range(k)),
+        lambda k: f"a < 0 OR a IN ({', '.join(map(str, range(k)))})"),
+    "and in or": (lambda k: "".join(f"(a = {2 * i} OR (a != {2 * i + 1} AND " for i in range(
+        k // 2)) + "a > 0" + "))" * (k // 2), lambda k: f"a > 0 AND (a >= {k} OR a % 2 = 0)"),
     "not": (lambda k: "NOT (" * k + "a = 1" + ")" * k, lambda k: "a = 1"),
     "parentheses": (lambda k: "(" * k + "a" + ")" * k + " = 1", lambda k: "a = 1"),
-    "otherwise": (
-        lambda k: "".join(f"CASE WHEN a = {i} THEN {i} ELSE " for i in range(k)) + "a" + " END" * k + " = 5",
-        lambda k: "a = 5",
-    ),
-    "then": (
-        lambda k: "".join(f"CASE WHEN a != {k + i} THEN " for i in range(k)) + "a" + " ELSE 0 END" * k + " = 0",
-        lambda k: f"CASE WHEN a BETWEEN {k} AND {2 * k - 1} OR a IS NULL THEN true ELSE a = 0 END",
-    ),
-    "when": (
-        lambda k: "CASE WHEN " * k + "a = 1" + " THEN true ELSE false END" * k,
-        lambda k: "coalesce(a = 1, false)",
-    ),
+    "otherwise": (lambda k: "".join(f"CASE WHEN a = {i} THEN {i} ELSE " for i in range(k)) + "a" + " END" * k + " = 5",
+        lambda k: "a = 5"),
+    "then": (lambda k: "".join(f"CASE WHEN a != {k + i} THEN " for i in range(k)) + "a" + " ELSE 0 END" * k + " = 0",
+        lambda k: f"CASE WHEN a BETWEEN {k} AND {2 * k - 1} OR a IS NULL THEN true ELSE a = 0 END"),
+    "when": (lambda k: "CASE WHEN " * k + "a = 1" + " THEN true ELSE false END" * k,
+        lambda k: "coalesce(a = 1, false)"),
     "functions": (lambda k: "abs(" * k + "a" + ")" * k + " = 3", lambda k: "abs(a) = 3"),
     "functions of text": (lambda k: "upper(trim(" * (k // 2) + "s" + "))" * (k // 2) + " = 'K'", lambda k: "s = 'k'"),
     "coalesce": (lambda k: "coalesce(" * k + "a" + ", 2)" * k + " = 2", lambda k: "a = 2 OR a IS NULL"),
@@ -73,14 +61,10 @@ SHAPES: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
     "sum from the right": (lambda k: "(1 + " * k + "a" + ")" * k + f" = {k + 3}", lambda k: "a = 3"),
     "signs": (lambda k: "-(" * k + "a" + ")" * k + " = 3", lambda k: "a = 3"),
     "concat": (lambda k: "s" + " || 'x'" * k + f" = concat('k', repeat('x', {k}))", lambda k: "s = 'k'"),
-    "casts": (
-        lambda k: "CAST(" * k + "a" + "".join(f" AS {('BIGINT', 'INT')[i % 2]})" for i in range(k)) + " = 3",
-        lambda k: "a = 3",
-    ),
-    "casts by way of a float": (
-        lambda k: "CAST(" * k + "a" + "".join(f" AS {('FLOAT', 'DOUBLE', 'INT')[i % 3]})" for i in range(k)) + " = 3",
-        lambda k: "a = 3",
-    ),
+    "casts": (lambda k: "CAST(" * k + "a" + "".join(f" AS {('BIGINT', 'INT')[i % 2]})" for i in range(k)) + " = 3",
+        lambda k: "a = 3"),
+    "casts by way of a float": (lambda k: "CAST(" * k + "a" + "".join(
+        f" AS {('FLOAT', 'DOUBLE', 'INT')[i % 3]})" for i in range(k)) + " = 3", lambda k: "a = 3"),
     "casts of times": (
         lambda k: "CAST(CASE WHEN " * k + "a = 1" + " THEN DATE'2020-01-01' ELSE DATE'2020-01-02' END AS TIMESTAMP)"
         " = TIMESTAMP'2020-01-01 00:00:00'" * k,
@@ -89,19 +73,13 @@ SHAPES: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
     "equal": (lambda k: "(a = 1" + ") = (true" * k + ")", lambda k: "a = 1"),
     "in": (lambda k: "(" * k + "(a = 1)" + " IN (true, nullif(x > 100, false)))" * k, lambda k: "a = 1"),
     "like": (lambda k: "(CAST(" * k + "a = 1" + " AS STRING) LIKE 't%')" * k, lambda k: "a = 1"),
-    "between": (
-        lambda k: "".join(f"(a BETWEEN {i} AND {i + 1} OR " for i in range(k)) + "a < 0" + ")" * k,
-        lambda k: f"a <= {k}",
-    ),
-    "dates": (
-        lambda k: "".join(f"(d = DATE'1970-01-0{1 + i % 4}' {('OR', 'AND')[i % 2]} " for i in range(k))
-        + "d IS NULL" + ")" * k,
-        lambda k: "CASE WHEN d = DATE'1970-01-01' THEN true WHEN d IS NULL THEN NULL ELSE false END",
-    ),
-    "errors that no row reaches": (
-        lambda k: "".join(f"(if(a != 3 AND x != {i % 7 + 10}, " for i in range(k)) + "1/(a - 3) > 0" + ", false))" * k,
-        lambda k: "CASE WHEN a != 3 AND x < 10 THEN a > 3 ELSE false END",
-    ),
+    "between": (lambda k: "".join(f"(a BETWEEN {i} AND {i + 1} OR " for i in range(k)) + "a < 0" + ")" * k,
+        lambda k: f"a <= {k}"),
+    "dates": (lambda k: "".join(f"(d = DATE'1970-01-0{1 + i % 4}' {('OR', 'AND')[i % 2]} " for i in range(
+        k)) + "d IS NULL" + ")" * k,
+        lambda k: "CASE WHEN d = DATE'1970-01-01' THEN true WHEN d IS NULL THEN NULL ELSE false END"),
+    "errors that no row reaches": (lambda k: "".join(f"(if(a != 3 AND x != {i % 7 + 10}, " for i in range(
+        k)) + "1/(a - 3) > 0" + ", false))" * k, lambda k: "CASE WHEN a != 3 AND x < 10 THEN a > 3 ELSE false END"),
 }  # fmt: skip
 
 

@@ -22,10 +22,8 @@ COLUMNS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.timestamp("us", "UTC"), [None, dt.datetime(2026, 1, 1, tzinfo=dt.UTC), dt.datetime(2026, 1, 2, tzinfo=dt.UTC)]),
     (pa.list_(pa.int64()), [None, [], [None], [1], [1, 2], [2, 1], [0]]),
     (pa.map_(pa.string(), pa.int32()), [None, [], [("a", None)], [("a", 1)], [("b", 1)]]),
-    (pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))]), [
-        None, {"a": None, "b": None}, {"a": 1, "b": None}, {"a": 1, "b": []}, {"a": 1, "b": [None]},
-        {"a": None, "b": ["x"]},
-    ]),
+    (pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))]), [None, {"a": None, "b": None}, {"a": 1, "b": None},
+        {"a": 1, "b": []}, {"a": 1, "b": [None]}, {"a": None, "b": ["x"]}]),
 ]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[ScanMetrics] = []
-    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics))
+    monkeypatch.setattr(ds.TableScan, "note_metrics", lambda self, metrics, *_: read.append(metrics))
     for text in (
         "SELECT id FROM 'data/orders' WHERE day = '2026-01-02' AND id > 6",
         "SELECT sum(id) FROM 'data/orders' WHERE day = DATE '2026-01-02' AND id > 6",
@@ -103,7 +103,7 @@ def test_totals_first_rows_and_distinct_partitions_are_answered_as_a_catalog_doe
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics.files))
+    monkeypatch.setattr(ds.TableScan, "note_metrics", lambda self, metrics, *_: read.append(metrics.files))
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     for text, names, files in (
         ("SELECT count(*) FROM {t} WHERE day = DATE '2026-01-02'", ["count(1)"], [0]),
@@ -146,7 +146,7 @@ def test_filters_that_duckdb_keeps_to_itself_skip_files_and_change_no_rows(
     model.execute("SET TimeZone = 'UTC'")
     model.register("rows", table.scan().to_arrow())
     model.execute("CREATE TABLE x AS FROM rows")
-    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics.files))
+    monkeypatch.setattr(ds.TableScan, "note_metrics", lambda self, metrics, *_: read.append(metrics.files))
     shapes = (
         "SELECT count(id + 0) FROM {t} x WHERE {p}",
         "SELECT sum(id) AS n FROM (FROM {t} AS x WHERE {p} ORDER BY 1)",

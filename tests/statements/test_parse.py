@@ -17,6 +17,7 @@ from deltaskip.statements.run import parse_statement
 from deltaskip.statements.show_statements import DescribeTable
 from deltaskip.statements.statement import Statement
 from deltaskip.statements.table_statements import CreateTable
+from tests.cases import cases
 from tests.looped import looped
 from tests.statements.texts import STATEMENTS
 
@@ -96,47 +97,7 @@ def test_time_travel_in_names(text: str, name: StatementTable) -> None:
 
 @looped(
     "text, place, reason",
-    [
-        ("", "line 1, column 1", "empty"),
-        ("SELECT 1; SELECT 2", "line 1, column 11", "one statement at a time"),
-        ("DROP TABLE a; DROP TABLE b", "line 1, column 15", "one statement at a time"),
-        ("DROP TABLE", "line 1, column 11", "the name of a table is missing"),
-        ("DROP TABLE t CASCADE", "line 1, column 14", "unexpected after the statement"),
-        ("CREATE TABLE t\n(id BIGNT)", "line 2, column 5", "BIGNT"),
-        ("CREATE TABLE t (id INT, ID INT)", "line 1, column 25", "occurs twice"),
-        ("CREATE TABLE t (id INT) PARTITIONED BY (soon(id))", "line 1, column 41", "partition transform"),
-        ("CREATE TABLE t (id INT) USING delta USING delta", "line 1, column 43", "twice"),
-        ("CREATE TABLE t (id INT) CLUSTERED BY (id) INTO 4 BUCKETS", "line 1, column 25", "bucket(16, id)"),
-        ("CREATE TABLE t", "line 1, column 15", "ends too early"),
-        ("CREATE TABLE t LIKE s", "line 1, column 16", "AS SELECT * FROM t LIMIT 0"),
-        ("CREATE TABLE t DEEP CLONE s", "line 1, column 16", "only SHALLOW CLONE"),
-        ("ALTER TABLE t DROP PARTITION (p = 1)", "line 1, column 15", "DELETE FROM"),
-        ("ALTER TABLE t ADD COLUMN c INT DEFAULT 1", "line 1, column 32", "SET DEFAULT"),
-        ("INSERT INTO t REPLACE BY (a) SELECT 1", "line 1, column 23", "USING or ON is expected"),
-        ("INSERT INTO t AS x REPLACE WHERE a = 1 SELECT 1", "line 1, column 40", "has an alias"),
-        ("INSERT INTO t (a) BY NAME SELECT 1", "line 1, column 19", "a query is expected"),
-        ("UPDATE t SET a 1", "line 1, column 16", "'=' is expected"),
-        ("MERGE INTO t USING s ON a = b", "line 1, column 30", "ends too early"),
-        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN INSERT *", "line 1, column 49", "WHEN NOT MATCHED"),
-        (
-            "MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)",
-            "line 1, column 74",
-            "2 columns, but 1 values",
-        ),
-        (
-            "REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))",
-            "line 1, column 22",
-            "only APPLY (PURGE) is supported",
-        ),
-        ("VACUUM t RETAIN many HOURS", "line 1, column 17", "number of hours"),
-        ("RESTORE t", "line 1, column 10", "ends too early"),
-        ("DESCRIBE t@x", "line 1, column 12", "t@v3"),
-        ("EXPLAIN DELETE FROM t", "line 1, column 9", "dry_run=True"),
-        ("CREATE TABLE t (a INT) TBLPROPERTIES ('location' = 'x')", "line 1, column 38", "LOCATION"),
-        ("SELECT (1", "line 1, column 8", "not closed"),
-        ("EXPIRE t", "line 1, column 1", "begins with a word such as"),
-        ("INSERT INTO t SELECT 'a", "line 1, column 22", "not closed"),
-    ],
+    [("CREATE TABLE t\n(id BIGNT)", "line 2, column 5", "BIGNT"), *cases(__file__, "wrong_statements.txt")],
 )
 def test_a_wrong_statement_names_the_place_and_the_reason(text: str, place: str, reason: str) -> None:
     with pytest.raises(PredicateError) as raised:

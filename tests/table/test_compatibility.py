@@ -34,37 +34,29 @@ TABLES: dict[str, Made] = {
     "deletion vectors": (S, PLAIN, {"delta.enableDeletionVectors": "true"}, [], lambda t: t.delete("id = 2")),
     "column mapping": (S, PLAIN, {"delta.columnMapping.mode": "name"}, [], nothing),
     "partition columns under column mapping": (S, PLAIN, {"delta.columnMapping.mode": "name"}, ["s"], nothing),
-    "type widening": (
-        "id BIGINT, i INT", one("i", pa.int32(), 1, 2), {"delta.enableTypeWidening": "true"}, [],
-        lambda t: t.alter_sql("ALTER COLUMN i TYPE BIGINT"),
-    ),
+    "type widening": ("id BIGINT, i INT", one("i", pa.int32(), 1, 2), {"delta.enableTypeWidening": "true"}, [],
+        lambda t: t.alter_sql("ALTER COLUMN i TYPE BIGINT")),
     "V2 checkpoints": (S, PLAIN, {"delta.checkpointPolicy": "v2"}, [], nothing),
     "VACUUM protocol check": (S, PLAIN, {"delta.feature.vacuumProtocolCheck": "supported"}, [], nothing),
     "collations": ("id BIGINT, s STRING COLLATE UNICODE_CI", PLAIN, {}, [], nothing),
-    "CHAR(n) and VARCHAR(n)": (
-        "id BIGINT, c ARRAY<CHAR(3)>", one("c", pa.list_(pa.string()), ["ab"], []), {}, [], nothing,
-    ),
+    "CHAR(n) and VARCHAR(n)": ("id BIGINT, c ARRAY<CHAR(3)>", one("c", pa.list_(pa.string()), ["ab"], []), {}, [],
+        nothing),
     "NaN and -0.0": ("id BIGINT, g FLOAT", one("g", pa.float32(), 0.5, 1.0), {}, [], nothing),
     "-0.0 as a partition value": ("id BIGINT, g DOUBLE", one("g", pa.float64(), 0.5, -0.0), {}, ["g"], nothing),
-    "negative DECIMAL partition values with a fraction": (
-        "id BIGINT, x DECIMAL(10,2)", one("x", pa.decimal128(10, 2), Decimal("-1.50"), Decimal("-2")), {}, ["x"],
-        nothing,
-    ),
+    "negative DECIMAL partition values with a fraction": ("id BIGINT, x DECIMAL(10,2)",
+        one("x", pa.decimal128(10, 2), Decimal("-1.50"), Decimal("-2")), {}, ["x"], nothing),
     "BINARY partition columns": ("id BIGINT, b BINARY", one("b", pa.binary(), b"a", b"b"), {}, ["b"], nothing),
     "folders without the names of partitions": (S, PLAIN, {"delta.randomizeFilePrefixes": "true"}, ["s"], nothing),
     "nested columns": ("id BIGINT, l ARRAY<INT>", one("l", pa.list_(pa.int32()), [1], [2]), {}, [], nothing),
-    "TIMESTAMP_NTZ": (
-        "id BIGINT, n TIMESTAMP_NTZ", one("n", pa.timestamp("us"), datetime(2020, 1, 1), None), {}, [], nothing,
-    ),
+    "TIMESTAMP_NTZ": ("id BIGINT, n TIMESTAMP_NTZ", one("n", pa.timestamp("us"), datetime(2020, 1, 1), None), {}, [],
+        nothing),
     "VARIANT": ("id BIGINT, v VARIANT", None, {}, [], nothing),
     "VOID columns": ("id BIGINT, v VOID", pa.table({"id": IDS}), {}, [], nothing),
     "features that few writers know": (S, PLAIN, {"delta.enableRowTracking": "true"}, [], nothing),
     "computed and checked columns": (S, PLAIN, {"delta.constraints.c": "id > 0"}, [], nothing),
     "clustering, row tracking, change data feed": (S, PLAIN, {"delta.enableChangeDataFeed": "true"}, [], nothing),
-    "partitions of times": (
-        "id BIGINT, p TIMESTAMP", one("p", pa.timestamp("us", "UTC"), datetime(2020, 1, 1, 5, tzinfo=UTC), None), {},
-        ["p"], nothing,
-    ),
+    "partitions of times": ("id BIGINT, p TIMESTAMP", one("p", pa.timestamp("us", "UTC"), datetime(2020, 1, 1, 5,
+        tzinfo=UTC), None), {}, ["p"], nothing),
 }  # fmt: skip
 # Also found in these tables, beside their own property.
 TOO = {

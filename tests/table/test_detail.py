@@ -61,22 +61,10 @@ def test_json_has_every_field(folder: Path) -> None:
     detail = ds.DeltaTable(folder).detail()
     found = json.loads(json.dumps(detail.to_dict()))
     assert list(found)[:15] == [
-        "format",
-        "id",
-        "name",
-        "description",
-        "location",
-        "created_at",
-        "last_modified",
-        "partition_columns",
-        "clustering_columns",
-        "num_files",
-        "size_in_bytes",
-        "properties",
-        "min_reader_version",
-        "min_writer_version",
+        "format", "id", "name", "description", "location", "created_at", "last_modified", "partition_columns",
+        "clustering_columns", "num_files", "size_in_bytes", "properties", "min_reader_version", "min_writer_version",
         "table_features",
-    ]
+    ]  # fmt: skip
     assert found["log"] == {
         "checkpoint_version": None,
         "checkpoint_kind": None,

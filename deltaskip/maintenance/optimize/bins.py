@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import hadoop_paths
-from deltaskip.dml.files_to_change import DataFiles, chosen_files, tuple_codes
+from deltaskip.dml.files_to_change import DataFiles, chosen_files
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.strategy import LEAST_SMALL_FILES, Strategy
@@ -24,7 +24,7 @@ from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, tuple_codes
 from deltaskip.stats.bloom_columns import lacks_filters
 from deltaskip.stats.footer import DAMAGE, Planner, read_footer
 from deltaskip.storage import storage_for

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.spark.session.own_texts import own_literal, own_sql
-from deltaskip.spark.session.session_settings import is_classic, java_state
+from deltaskip.spark.session.session_settings import is_classic, java_state, java_view
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_tokens
 
 DELTA_PROVIDER = "delta"
@@ -121,7 +121,7 @@ def register_table(spark: SparkSession, name: str, location: str, managed: bool)
     if not is_classic(spark):
         _create_by_sql(spark, parts, location)
         return
-    jvm, state = spark._jvm, java_state(spark)
+    jvm, state = java_view(spark), java_state(spark)
     tables: Any = jvm.org.apache.spark.sql.catalyst.catalog
     storage = _companion(tables, "CatalogStorageFormat").empty()
     stored = copied(storage, 0, jvm.scala.Option.apply(jvm.java.net.URI(location)))

@@ -29,7 +29,7 @@ from deltaskip.spark.catalog.session_tables import (
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
 from deltaskip.spark.session.own_texts import own_literal, own_sql
-from deltaskip.spark.session.session_settings import is_classic, java_state
+from deltaskip.spark.session.session_settings import is_classic, java_state, java_view
 from deltaskip.sparkexpr.text.sql_text import quoted_path, sql_string
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.storage import is_local, join, parse_location, uri_of
@@ -364,14 +364,14 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
             )
     if is_classic(spark):
         catalog = java_state(spark).catalog()
-        java = spark._jvm.java
+        java = java_view(spark).java
         members = java.util.HashMap()
         for key, value in own.items():
             members.put(key, value)
         database = catalog.getDatabaseMetadata(name)
-        changed = copied(database, 3, spark._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(members))
+        changed = copied(database, 3, java_view(spark).org.apache.spark.api.python.PythonUtils.toScalaMap(members))
         if after.get(LOCATION) not in (None, before.get(LOCATION)):
-            changed = copied(changed, 2, spark._jvm.org.apache.hadoop.fs.Path(after[LOCATION]).toUri())
+            changed = copied(changed, 2, java_view(spark).org.apache.hadoop.fs.Path(after[LOCATION]).toUri())
         catalog.alterDatabase(changed)
         return
     new = {key: value for key, value in own.items() if before.get(key) != value}

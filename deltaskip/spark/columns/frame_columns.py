@@ -20,6 +20,7 @@ from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.from_expression import expression_to_node
 from deltaskip.spark.columns.to_column import to_column
+from deltaskip.spark.session.session_settings import java_frame
 from deltaskip.sparkexpr.nodes import Opaque, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_path
 from deltaskip.sparkexpr.types import fold_name, parse_names
@@ -221,7 +222,7 @@ class _Replaced:
         if self._source is None:
             return False
         if self._output is None:
-            self._output = self._source._jdf.queryExecution().analyzed().outputSet()
+            self._output = java_frame(self._source).queryExecution().analyzed().outputSet()
         return bool(self._output.contains(tree))
 
     def _is_own(self, known: _Frame | None, in_source: bool, name: str) -> bool:

@@ -17,6 +17,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id
+from deltaskip.spark.session.session_settings import java_view
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import is_utf8_binary, spark_collation
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -205,7 +206,7 @@ def _metadata(field: t.StructField) -> dict[str, Any]:
 
 def _not_null(frame: Any, attribute: Any) -> Column:
     """The column as one without NULL for Spark. The table's writers guarantee it."""
-    jvm = frame.sparkSession._jvm
+    jvm = java_view(frame.sparkSession)
     expression = jvm.org.apache.spark.sql.catalyst.expressions.KnownNotNull(attribute)
     if pyspark.__version__.startswith("3."):
         return Column(jvm.org.apache.spark.sql.Column(expression))

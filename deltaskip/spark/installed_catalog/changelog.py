@@ -23,6 +23,7 @@ from deltaskip.spark.installed_catalog.scans import ColumnsScan, planned_batch
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.session_settings import java_state
 from deltaskip.spark.source.batch_read import partitions_of
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.calendar import EPOCH
@@ -155,7 +156,7 @@ class ChangesBuilder(Proxy):
         expressions = list(sequence(filters))
         for node in required_of_rows(expressions):
             try:
-                narrowed = self._scan._narrowed(list(self._scan.paths_by_name), node)
+                narrowed = self._scan.narrowed(None, node)
             except DeltaSkipError:
                 continue
             if narrowed.evaluates_here():
@@ -172,7 +173,7 @@ class ChangesBuilder(Proxy):
     @answers()
     def build(self) -> Any:
         """ScanBuilder: the scan."""
-        return InstalledChanges(self.jvm, self._scan._narrowed(self._names, None), self._names, self._of)
+        return InstalledChanges(self.jvm, self._scan.narrowed(self._names, None), self._names, self._of)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -203,7 +204,7 @@ class InstalledChanges(ColumnsScan):
     def toBatch(self) -> Any:
         """Scan: the files and their readers."""
         spark = self.jvm.spark
-        most = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+        most = int(java_state(spark).conf().filesMaxPartitionBytes())
         try:
             parts = partitions_of(self._scan.reads(), most)
         except UnsupportedFeature as error:

@@ -15,7 +15,7 @@ from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.fork_safety import new_lock
 from deltaskip.spark.catalog.session_tables import SESSION_CATALOG
 from deltaskip.spark.session.checks import checked
-from deltaskip.spark.session.session_settings import is_classic, java_state
+from deltaskip.spark.session.session_settings import gateway_of, is_classic, java_state
 
 # Releases of Spark whose private interfaces are known.
 _RELEASES = ("4.0", "4.1", "4.2", "4.3")
@@ -49,7 +49,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
                 f"The session has a catalog {name} already: choose another name, or close what was installed under "
                 f"this one."
             )
-        gateway: Any = spark.sparkContext._gateway
+        gateway: Any = gateway_of(spark.sparkContext)
         jvm = Jvm(spark)
         jvm.call_back()
         # Errors, such as for a missing table, must reach Spark as the exceptions that it handles.

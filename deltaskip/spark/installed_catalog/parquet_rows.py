@@ -20,6 +20,7 @@ from deltaskip.spark.columns.spark_types import data_schema, spark_schema
 from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, READER_OPTIONS, UNPUSHED, tuples_of
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.session_settings import java_frame, java_session, java_state
 from deltaskip.sparkexpr.types import VOID, StructField, StructType, nested_types
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
@@ -77,14 +78,14 @@ class ParquetRows(Proxy):
     def _partitions(self) -> Any:
         jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
         files = jvm.sequence(self._pieces())
-        found = sources.FilePartition.getFilePartitions(jvm.spark._jsparkSession, files, self._most_bytes)
+        found = sources.FilePartition.getFilePartitions(java_session(jvm.spark), files, self._most_bytes)
         of = jvm.view.org.apache.spark.sql.connector.read.InputPartition
         return jvm.array(of, (found.apply(i) for i in range(found.size())))
 
     @cached_property
     def _most_bytes(self) -> int:
         """Bytes of a task. # Spark 4.1, FilePartition.maxSplitBytes"""
-        conf = self.jvm.spark._jsparkSession.sessionState().conf()
+        conf = java_state(self.jvm.spark).conf()
         opening = int(conf.filesOpenCostInBytes())
         cores = int(self.jvm.spark.sparkContext.defaultParallelism)
         total = exact_sum(self._files["size"]) + opening * len(self._files)
@@ -119,12 +120,12 @@ class ParquetRows(Proxy):
             jvm.spark.conf.set(FIELD_ID_READ, "true")
         data, whole = map(self._data_schema, (StructType(tuple(self._fields)), snapshot.schema))
         options = jvm.options(READER_OPTIONS)
-        state = jvm.spark._jsparkSession.sessionState()
+        state = java_state(jvm.spark)
         hadoop = state.newHadoopConfWithOptions(jvm.view.scala.Predef.Map().empty())
         parquet = jvm.view.org.apache.spark.sql.execution.datasources.v2.parquet
         scan = jvm.filled(
             parquet.ParquetScan,
-            jvm.spark._jsparkSession,
+            java_session(jvm.spark),
             hadoop,
             None,
             whole,
@@ -164,4 +165,4 @@ def _partition_rows(jvm: Jvm, table: PartitionTuples) -> list[Any]:
     """Spark's rows with the partition values, one for each code of the table."""
     if not table.fields:
         return [jvm.companion(jvm.view.org.apache.spark.sql.catalyst, "InternalRow").empty()]
-    return list(tuples_of(jvm.spark, table)._jdf.queryExecution().executedPlan().executeCollect())
+    return list(java_frame(tuples_of(jvm.spark, table)).queryExecution().executedPlan().executeCollect())

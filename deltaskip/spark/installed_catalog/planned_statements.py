@@ -18,6 +18,7 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import option, sequence
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.spark.session.session_settings import java_class, java_session
 from deltaskip.sparkexpr import parameter_names
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_string, sql_tokens
 from deltaskip.sparkexpr.types import display_name
@@ -85,7 +86,7 @@ class RowStatements(Proxy):
 
     @property
     def _methods(self) -> Any:
-        return self.jvm.spark._jsparkSession.experimental()
+        return java_session(self.jvm.spark).experimental()
 
     def _replace_strategies(self, strategies: list[Any]) -> None:
         getattr(self._methods, "extraStrategies_$eq")(self.jvm.sequence(strategies).toList())
@@ -145,7 +146,7 @@ class RunningStatement(Unmeasured, Proxy):
             # Columns may be qualified by more of the name than the statement has.
             change = replace(change, name=table.parts)
         change.run(_InstalledSession(spark, table.catalog, table.latest()))
-        if not spark._jsparkSession.sharedState().cacheManager().isEmpty():
+        if not java_session(spark).sharedState().cacheManager().isEmpty():
             spark.catalog.refreshTable(quoted_path(table.parts))
         return True
 
@@ -283,7 +284,7 @@ def _place_of(jvm: Jvm, plan: Any) -> tuple[str | None, int, int]:
 
 def _takes_options(of: Any) -> bool:
     """Whether the class has a third parameter, as in Spark 4.3."""
-    return any(len(each.getParameterTypes()) > 2 for each in of._java_lang_class.getConstructors())
+    return any(len(each.getParameterTypes()) > 2 for each in java_class(of).getConstructors())
 
 
 def _tokens(text: str) -> list[SqlToken]:

@@ -39,6 +39,7 @@ from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.spark.session.session_settings import java_state
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
@@ -313,7 +314,7 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
 def _narrowed(scan: TableScan, keys: Node) -> TableScan | None:
     """The scan with a further predicate; None if that cannot be bound."""
     try:
-        return scan._also(keys)
+        return scan.narrowed(None, keys)
     except DeltaSkipError:
         return None
 
@@ -329,7 +330,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
 
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
     """
-    most = int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+    most = int(java_state(jvm.spark).conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
         parts = partitions_of(_reads(jvm, every, scan, members, most), most)

@@ -21,7 +21,7 @@ from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicat
 from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.read.parquet_scans import READER_OPTIONS
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
-from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.session.session_settings import java_frame, java_session, session_settings
 from deltaskip.spark.source.options import SourceOptions, option_words
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, WRITER_OPTIONS, new_folder
@@ -238,7 +238,7 @@ class StagedWrite(_TargetWrite):
         jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
         options = jvm.options(WRITER_OPTIONS)
         table = sources.v2.parquet.ParquetTable(
-            self._target.name, jvm.spark._jsparkSession, options, jvm.sequence([self._path]), jvm.none(),
+            self._target.name, java_session(jvm.spark), options, jvm.sequence([self._path]), jvm.none(),
             sources.parquet.ParquetFileFormat().getClass(),
         )  # fmt: skip
         with session_settings(jvm.spark, WRITE_SETTINGS):
@@ -282,7 +282,7 @@ class StagedWrite(_TargetWrite):
             schema = spark_types.StructType.fromJson(parse_json(self._info.schema().json()))
             rows = spark.read.schema(schema).options(**READER_OPTIONS).parquet(self._path)
             with option_words():
-                self._target.write(rows._jdf, self._replaced, self._options, self._plan())
+                self._target.write(java_frame(rows), self._replaced, self._options, self._plan())
         finally:
             delete_folder(*self._folder)
 

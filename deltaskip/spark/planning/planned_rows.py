@@ -31,7 +31,7 @@ from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
-from deltaskip.spark.session.session_settings import is_classic
+from deltaskip.spark.session.session_settings import is_classic, java_frame, java_session
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Opaque, columns_of, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -109,14 +109,14 @@ def _no_rows(spark: SparkSession, schema: spark_types.StructType, count: int) ->
     # A range of 2n rows has the 16n bytes that Spark estimates for n rows of one number.
     estimated: Any = spark.range(0, 2 * count, 1, 2).select(F.lit(None).cast(schema).alias("row")).select("row.*")
     sql = Jvm(spark).view.org.apache.spark.sql
-    rows = estimated.limit(0)._jdf.queryExecution().toRdd()
+    rows = java_frame(estimated.limit(0)).queryExecution().toRdd()
     relation = Jvm(spark).companion(sql.execution, "LogicalRDD")
     # Spark 4.3 has a fourth parameter.
     more = (
         [] if tuple(map(int, spark.version.split(".")[:2])) < (4, 3) else [getattr(relation, "fromDataset$default$4")()]
     )
-    plan = relation.fromDataset(rows, estimated._jdf, False, *more)
-    return DataFrame(sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
+    plan = relation.fromDataset(rows, java_frame(estimated), False, *more)
+    return DataFrame(sql.classic.Dataset.ofRows(java_session(spark), plan), spark)
 
 
 def _read_fields(scan: LogScan) -> list[t.StructField]:

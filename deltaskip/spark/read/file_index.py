@@ -17,7 +17,7 @@ from deltaskip.errors import DataFileMissing
 from deltaskip.lazy_regex import regex
 from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
-from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.session.session_settings import java_class, java_frame, java_session, session_settings
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _STATUS = "org.apache.hadoop.fs.FileStatus"
@@ -85,7 +85,7 @@ def unlisted_scan(
         jvm.view.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.map(options)),
         _packing_session(spark, paths),
     )
-    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    return DataFrame(java_session(spark).baseRelationToDataFrame(relation), spark)
 
 
 def _packing_session(spark: SparkSession, paths: Sequence[str]) -> Any:
@@ -95,7 +95,7 @@ def _packing_session(spark: SparkSession, paths: Sequence[str]) -> Any:
     they need. Unless the session has a value of its own, a clone of it counts 1 MiB.
     # Spark 4.1, FilePartition.maxSplitBytes; a cached DataFrame has a cloned session, too
     """
-    session = spark._jsparkSession
+    session = java_session(spark)
     if not session.sessionState().conf().contains(_OPEN_COST) and all(map(is_local_path, paths)):
         session = session.cloneSession()
         session.sessionState().conf().setConfString(_OPEN_COST, str(_LOCAL_OPEN_COST))
@@ -145,11 +145,11 @@ class _Files(Proxy):
         if values is None:
             rows = jvm.sequence([jvm.companion(catalyst, "InternalRow").empty()])
         else:
-            plan = values._jdf.queryExecution().executedPlan()
+            plan = java_frame(values).queryExecution().executedPlan()
             self._columns = [plan.output().apply(number) for number in range(len(self._schema))]
             rows = elements(plan.executeCollect())
-        self._row = catalyst.InternalRow._java_lang_class
-        self._directory = jvm.view.org.apache.spark.sql.execution.datasources.PartitionDirectory._java_lang_class
+        self._row = java_class(catalyst.InternalRow)
+        self._directory = java_class(jvm.view.org.apache.spark.sql.execution.datasources.PartitionDirectory)
         files = jvm.view.java.lang.Class.forName(f"[L{_STATUS};")
         make = jvm.function("scala.Function2", self._directory, "apply", self._row, files)
         self._directories = rows.iterator().zip(elements(statuses).iterator()).map(make.tupled()).toList()

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from deltaskip.actions.paths import is_local_path, spark_path
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.lazy_regex import regex
+from deltaskip.spark.session.session_settings import java_state, java_view
 
 _AUTHORITY = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 # java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" are not escaped in a path.
@@ -135,11 +136,11 @@ def _is_configured(spark: Any, scheme: str) -> bool:
         return True
     if getattr(spark, "_jvm", None) is None:
         return False
-    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    configuration = java_state(spark).newHadoopConf()
     if configuration.get(setting) is not None:
         return True
     try:
-        spark._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, configuration)
+        java_view(spark).org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, configuration)
     except Exception as error:  # Hadoop raises when there is none; py4j and pyspark wrap that differently
         if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
             raise

@@ -19,7 +19,7 @@ from deltaskip.predicates import node_and_texts
 from deltaskip.spark.session.active import running_session
 from deltaskip.spark.session.java_rules import use_session_rules
 from deltaskip.spark.session.own_texts import hidden_in_flight, replaces_variables
-from deltaskip.spark.session.session_settings import all_settings, is_classic
+from deltaskip.spark.session.session_settings import all_settings, is_classic, java_view
 from deltaskip.sparkexpr import parse_sql, to_node
 from deltaskip.sparkexpr.functions import FUNCTION_NAMES
 from deltaskip.sparkexpr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
@@ -100,7 +100,7 @@ def active_session_meaning(given: object, schema: StructType | None) -> SessionM
 
 def _default(spark: SparkSession, key: str) -> str:
     """The value of a setting that the session has not set. A JVM, or the server of a session, is asked once."""
-    known = _defaults.setdefault(spark._jvm if is_classic(spark) else spark, {})
+    known = _defaults.setdefault(java_view(spark) if is_classic(spark) else spark, {})
     if key not in known:
         known[key] = str(spark.conf.get(key))
     return known[key]
@@ -125,7 +125,7 @@ def _language(spark: SparkSession) -> dict[str, str]:
     """The language of a JVM in which letters have another case than in English; empty for others, and for Connect."""
     if not is_classic(spark):
         return {}
-    language = language_of(spark._jvm)
+    language = language_of(java_view(spark))
     return {LANGUAGE: language} if language in ("tr", "az", "lt") else {}
 
 
@@ -159,7 +159,7 @@ def _value(spark: SparkSession, settings: Mapping[str, str], prefix: str | None,
         return None
     if not is_classic(spark):
         raise UnknownVariable(name)
-    system: Any = spark._jvm.java.lang.System
+    system: Any = java_view(spark).java.lang.System
     found = system.getenv(name) if prefix == "env" else system.getProperty(name)
     return None if found is None else str(found)
 

@@ -17,6 +17,7 @@ from deltaskip.doors import SPARK_S
 from deltaskip.lazy_regex import regex
 from deltaskip.redaction import keep_options_secret, redacted
 from deltaskip.schema.relations import UnknownName
+from deltaskip.spark.session.session_settings import java_view
 from deltaskip.sparkexpr.types import AmbiguousName
 
 _NO_FILE_SYSTEM = regex(
@@ -244,7 +245,7 @@ def _without_file_system(spark: SparkSession, table: str, act: str, scheme: str)
 
 def _hadoop_version(spark: Any) -> str | None:
     try:
-        return str(spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+        return str(java_view(spark).org.apache.hadoop.util.VersionInfo.getVersion())
     except Exception:  # a Connect client has no JVM, and raises errors of several libraries
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from deltaskip.lazy_regex import regex
-from deltaskip.spark.session.session_settings import is_classic
+from deltaskip.spark.session.session_settings import is_classic, java_view
 from deltaskip.sparkexpr.values.zone_rules import (
     LAST_YEAR,
     SHORT_IDS,
@@ -35,7 +35,7 @@ def use_session_rules(spark: Any) -> None:
 
     A JVM, or the server of a session of Spark Connect, is asked once.
     """
-    jvm = spark._jvm if is_classic(spark) else None
+    jvm = java_view(spark) if is_classic(spark) else None
     asked = spark if jvm is None else jvm
     release = _releases.get(asked)
     if release is not None and knows_rules(release):

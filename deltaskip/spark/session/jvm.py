@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from deltaskip import errors
+from deltaskip.spark.session.session_settings import gateway_of, java_class, java_session, java_view
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -41,8 +42,8 @@ class Jvm:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.view: Any = spark._jvm
-        self._gateway: Any = spark.sparkContext._gateway
+        self.view: Any = java_view(spark)
+        self._gateway: Any = gateway_of(spark.sparkContext)
 
     def call_back(self) -> None:
         """Let the JVM call objects of this process from now on."""
@@ -53,7 +54,7 @@ class Jvm:
 
     def activate(self) -> None:
         """Make the session active in this thread of the JVM: Spark's readers use the active session's settings."""
-        self.view.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.spark._jsparkSession)
+        self.view.org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(self.spark))
 
     def array(self, of: Any, items: Iterable[Any]) -> Any:
         """Return an array. of: the class of its elements."""
@@ -144,7 +145,7 @@ class Jvm:
 
         Releases of Spark add parameters at the end.
         """
-        constructors = of._java_lang_class.getConstructors()
+        constructors = java_class(of).getConstructors()
         arity = max(len(each.getParameterTypes()) for each in constructors)
         rest = (getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1))
         return of(*given, *rest)

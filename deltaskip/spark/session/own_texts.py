@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.spark.session.session_settings import is_classic, java_state
+from deltaskip.spark.session.session_settings import is_classic, java_state, java_view
 from deltaskip.sparkexpr.functions import ARGUMENT_COUNTS, SYNTAX
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_text, sql_string, sql_tokens
 
@@ -184,7 +184,7 @@ def hidden_in_flight(spark: SparkSession, names: Set[str], settings: Any = None)
 
 
 def _hidden_in_jvm(spark: SparkSession, names: Set[str]) -> frozenset[str]:
-    built_in = _built_in(spark._jvm)
+    built_in = _built_in(java_view(spark))
     of_session = java_state(spark).functionRegistry().functionBuilders()
     if built_in.equals(of_session):
         return frozenset()

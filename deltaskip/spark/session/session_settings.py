@@ -1,6 +1,7 @@
-"""The kind, id and settings of a session.
+"""The kind, id, objects of the JVM and settings of a session.
 
-Settings, and descriptions of jobs, can be changed for the time of an operation. Operations of threads overlap.
+The attributes that PySpark and py4j do not publish are read here. Settings, and descriptions of jobs, can be changed
+for the time of an operation. Operations of threads overlap.
 """
 
 from __future__ import annotations
@@ -37,17 +38,42 @@ def is_classic(spark: object) -> bool:
     return getattr(spark, "_jsparkSession", None) is not None
 
 
+def java_session(spark: Any) -> Any:
+    """Return the session of the JVM of a classic session."""
+    return spark._jsparkSession
+
+
+def java_view(spark: Any) -> Any:
+    """Return the packages of the JVM of a classic session."""
+    return spark._jvm
+
+
+def java_frame(frame: Any) -> Any:
+    """Return the Dataset of a classic DataFrame."""
+    return frame._jdf
+
+
+def java_class(of: Any) -> Any:
+    """Return the java.lang.Class of a class of the JVM."""
+    return of._java_lang_class
+
+
+def gateway_of(context: Any) -> Any:
+    """Return the gateway of a SparkContext, which creates arrays and takes calls of the JVM."""
+    return context._gateway
+
+
 def java_state(spark: SparkSession) -> Any:
     """Return the state of a classic session, with its catalog and parser. A session is asked for it once."""
     found = _states.get(spark)
     if found is None:
-        found = _states[spark] = spark._jsparkSession.sessionState()
+        found = _states[spark] = java_session(spark).sessionState()
     return found
 
 
 def session_id(spark: SparkSession) -> str:
     """The id of a session, the same for all Python objects of the session."""
-    return str(spark._jsparkSession.sessionUUID() if is_classic(spark) else getattr(spark, "_session_id", None))
+    return str(java_session(spark).sessionUUID() if is_classic(spark) else getattr(spark, "_session_id", None))
 
 
 def all_settings(spark: SparkSession) -> Mapping[str, str]:

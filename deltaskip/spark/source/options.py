@@ -345,7 +345,7 @@ class SourceOptions:
             return TableScan(
                 scan.snapshot, ReadOptions(where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
             )
-        return scan._narrowed(list(scan.paths_by_name), found[0] if len(found) == 1 else And(tuple(found)))
+        return scan.narrowed(None, found[0] if len(found) == 1 else And(tuple(found)))
 
     def _bound(self, side: str) -> int | str | None:
         version = self.number(f"{side}Version")

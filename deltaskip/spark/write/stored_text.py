@@ -21,7 +21,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import RowRule
-from deltaskip.spark.session.session_settings import is_classic, java_state, session_id
+from deltaskip.spark.session.session_settings import is_classic, java_state, java_view, session_id
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name, sql_tokens
 from deltaskip.sparkexpr.types import DEFAULT_KEY, StructField
 
@@ -165,7 +165,7 @@ class _Parsed:
 
     def __init__(self, spark: SparkSession) -> None:
         state = java_state(spark)
-        view: Any = spark._jvm
+        view: Any = java_view(spark)
         self._parser = state.sqlParser()
         self._of_session = state.functionRegistry()
         self._built_in = view.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()

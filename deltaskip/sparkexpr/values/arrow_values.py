@@ -6,7 +6,7 @@ takes 0.15 s and 45 MB, more than planning a table. These conversions do not imp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, Inexact
 from itertools import pairwise
 from typing import Any
@@ -266,3 +266,21 @@ def exact_sum(values: pa.Array | pa.ChunkedArray) -> int:
     if furthest * len(values) < 1 << 63:
         return pc.sum(values).as_py() or 0
     return sum(value for value in values.to_pylist() if value is not None)
+
+
+def tuple_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> np.ndarray[Any, Any]:
+    """Return a number for each row, from 0 in the order of first rows: equal where every column is equal, or null.
+
+    Args:
+        columns: The columns. Arrow decides which values are equal: a NaN equals a NaN, and 0.0 is not -0.0.
+        rows: Number of rows of each.
+    """
+    codes = np.zeros(rows, np.int64)
+    for number, column in enumerate(columns):
+        encoded = one_chunk(column).dictionary_encode(null_encoding="encode")
+        if number:
+            # Numbered again, the codes of any number of columns stay small.
+            joint = codes * (len(encoded.dictionary) + 1) + numpy_values(encoded.indices)
+            encoded = arrow_array(joint, pa.int64()).dictionary_encode()
+        codes = numpy_values(encoded.indices).astype(np.int64)
+    return codes

@@ -17,7 +17,7 @@ from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.dml.files_to_change import kept_files, tuple_codes
+from deltaskip.dml.files_to_change import kept_files
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.maintenance.optimize.rewriting import RowOrder, placed
 from deltaskip.maintenance.optimize.strategy import curve_through
@@ -25,6 +25,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.values.arrow_values import tuple_codes
 from deltaskip.storage import open_storage
 from deltaskip.table.creation import TableDefinition, creation
 

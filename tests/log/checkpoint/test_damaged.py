@@ -254,26 +254,12 @@ def _fitted(value: Any, type_: pa.DataType) -> Any:
 @pytest.mark.parametrize(
     "path",
     [
-        "../s.parquet",
-        "../../s.parquet",
-        "_delta_log/s.parquet",
-        "/etc/s.parquet",
-        "file:///etc/s.parquet",
-        "",
-        ".",
-        "..",
-        "s3://bucket/t/_delta_log/_sidecars/s.parquet",
-        "_delta_log/_sidecars/",
-        "%2e%2e/s.parquet",
-        "..%2fs.parquet",
-        "_delta_log/_sidecars/../s.parquet",
-        "_delta_log/_sidecars/x/s.parquet",
-        "%ff",
-        "nul%00",
-        "http://[",
-        "file:",
+        "../s.parquet", "../../s.parquet", "_delta_log/s.parquet", "/etc/s.parquet", "file:///etc/s.parquet", "", ".",
+        "..", "s3://bucket/t/_delta_log/_sidecars/s.parquet", "_delta_log/_sidecars/", "%2e%2e/s.parquet",
+        "..%2fs.parquet", "_delta_log/_sidecars/../s.parquet", "_delta_log/_sidecars/x/s.parquet", "%ff", "nul%00",
+        "http://[", "file:",
     ],
-)
+)  # fmt: skip
 def test_a_sidecar_elsewhere_is_refused(four: TableBuilder, kind: str, path: str) -> None:
     for place in (four.path, four.log, four.log / "_sidecars"):
         place.mkdir(exist_ok=True)

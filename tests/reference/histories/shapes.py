@@ -28,10 +28,8 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "in-commit timestamps": {"delta.enableInCommitTimestamps": "true"},
     "v2 checkpoints": {"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "3"},
-    "struct statistics": {
-        "delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false",
-        "delta.checkpointInterval": "2",
-    },
+    "struct statistics": {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false",
+        "delta.checkpointInterval": "2"},
     "few statistics": {"delta.dataSkippingNumIndexedCols": "3"},
     "statistics columns": {"delta.dataSkippingStatsColumns": "st.a,k,name,ts"},
     "random prefixes": {"delta.randomizeFilePrefixes": "true"},

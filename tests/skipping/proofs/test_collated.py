@@ -48,24 +48,10 @@ TEXTS = (
     *["SS", "ẞ", "Straße", "STRASSE", "strasse", "i", "I", "İ", "ı", "k", "K", "ſ", "s", "S", "σ", "ς", "Σ", "Ω", "Ω"],
     *["coop", "co\u00adop", "é", "e\u0301", "①", "1", "2", "10", "ch", "c", "d", "dz", "dzs", "cs", "เก", "เ", "กเ"],
     *[
-        "日本",
-        "中",
-        "ア",
-        "あ",
-        "가",
-        "각",
-        "😀",
-        "\ufffd",
-        "\ufb01n",
-        "fin",
-        "fIN",
-        "-",
-        "co-op",
-        "x y",
-        "xy",
+        "日本", "中", "ア", "あ", "가", "각", "😀", "\ufffd", "\ufb01n", "fin", "fIN", "-", "co-op", "x y", "xy",
         "\u0301",
     ],
-)
+)  # fmt: skip
 
 
 def collated(collation: str, name: str = "c") -> StructField:
@@ -389,25 +375,9 @@ def test_collated_partition_columns_compare_under_their_collation(tmp_path: Path
 
 
 SPARKS = (
-    "UNICODE",
-    "UNICODE_AI",
-    "UNICODE_CI",
-    "UNICODE_CI_AI",
-    "UNICODE_CI_AI_RTRIM",
-    "UNICODE_RTRIM",
-    "UTF8_BINARY_RTRIM",
-    "UTF8_LCASE",
-    "UTF8_LCASE_RTRIM",
-    "cs",
-    "de_CI_AI",
-    "es",
-    "hu",
-    "ja",
-    "sv",
-    "th",
-    "tr_CI",
-    "zh",
-)
+    "UNICODE", "UNICODE_AI", "UNICODE_CI", "UNICODE_CI_AI", "UNICODE_CI_AI_RTRIM", "UNICODE_RTRIM", "UTF8_BINARY_RTRIM",
+    "UTF8_LCASE", "UTF8_LCASE_RTRIM", "cs", "de_CI_AI", "es", "hu", "ja", "sv", "th", "tr_CI", "zh",
+)  # fmt: skip
 OPERATORS = ("=", "<", "<=", "<=>", "startswith", "in(b,'zz')", "between b and 'zz'")
 
 

@@ -329,45 +329,17 @@ def test_transforms_of_hidden_partitioning_have_icebergs_meaning(tmp_path: Path)
 
 
 EXPRESSIONS: dict[t.DataType, list[str]] = {
-    t.TIMESTAMP: [
-        "CAST(s AS DATE)",
-        "YEAR(s)",
-        "MONTH(s)",
-        "HOUR(s)",
-        "QUARTER(s)",
-        "DATE_FORMAT(s, 'yyyy-MM')",
-        "DATE_FORMAT(s, 'yyyy-MM-dd-HH')",
-        "DATE_TRUNC('MONTH', s)",
-        "DATE_TRUNC('HOUR', s)",
-        "TRUNC(s, 'YEAR')",
-        "CAST(s AS STRING)",
-        "CAST(s AS TIMESTAMP_NTZ)",
-        "s",
-    ],
-    t.TIMESTAMP_NTZ: [
-        "CAST(s AS DATE)",
-        "YEAR(s)",
-        "HOUR(s)",
-        "DAY(s)",
-        "DATE_FORMAT(s, 'yyyy-MM-dd')",
-        "SUBSTRING(CAST(s AS STRING), 1, 13)",
-        "SUBSTRING(CAST(s AS STRING), 1, 7)",
-    ],
+    t.TIMESTAMP: ["CAST(s AS DATE)", "YEAR(s)", "MONTH(s)", "HOUR(s)", "QUARTER(s)", "DATE_FORMAT(s, 'yyyy-MM')",
+        "DATE_FORMAT(s, 'yyyy-MM-dd-HH')", "DATE_TRUNC('MONTH', s)", "DATE_TRUNC('HOUR', s)", "TRUNC(s, 'YEAR')",
+        "CAST(s AS STRING)", "CAST(s AS TIMESTAMP_NTZ)", "s"],
+    t.TIMESTAMP_NTZ: ["CAST(s AS DATE)", "YEAR(s)", "HOUR(s)", "DAY(s)", "DATE_FORMAT(s, 'yyyy-MM-dd')",
+        "SUBSTRING(CAST(s AS STRING), 1, 13)", "SUBSTRING(CAST(s AS STRING), 1, 7)"],
     t.DATE: ["YEAR(s)", "MONTH(s)", "DATE_FORMAT(s, 'yyyy-MM')", "DATE_TRUNC('QUARTER', s)", "CAST(s AS TIMESTAMP)"],
-    t.INTEGER: [
-        "s",
-        "s + 1",
-        "-s",
-        "s % 10",
-        "pmod(s, 7)",
-        "CAST(s AS STRING)",
-        "CAST(s / 10 AS INT)",
-        "abs(s)",
-        "s - pmod(s, 10)",
-    ],
+    t.INTEGER: ["s", "s + 1", "-s", "s % 10", "pmod(s, 7)", "CAST(s AS STRING)", "CAST(s / 10 AS INT)", "abs(s)",
+        "s - pmod(s, 10)"],
     t.STRING: ["SUBSTRING(s, 1, 2)", "LEFT(s, 1)", "UPPER(s)", "CONCAT('a', s)", "CONCAT(s, 'b')", "length(s)"],
     t.DecimalType(9, 3): ["s", "CAST(s AS INT)", "s * 2", "CAST(s AS DOUBLE)", "FLOOR(s)"],
-}
+}  # fmt: skip
 
 
 def _value(rng: random.Random, type_: t.DataType) -> Any:

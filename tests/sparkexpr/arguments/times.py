@@ -20,28 +20,15 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "try_to_date": ("try_to_date({c})", "try_to_date({c}, 'yyyy-MM-dd')"),
     "unix_timestamp": ("unix_timestamp({c})", *(f"unix_timestamp({{c}}, '{pattern}')" for pattern in _READ[2:])),
     "to_unix_timestamp": ("to_unix_timestamp({c})", "to_unix_timestamp({c}, 'yyyy-MM-dd')"),
-    "date_part": tuple(
-        f"date_part('{field}', {{c}})" for field in ("SECOND", "YEAROFWEEK", "dow_iso", "HOURS", "MSEC")
-    ),
-    "convert_timezone": (
-        "convert_timezone('Europe/Berlin', 'America/Los_Angeles', {c})",
-        "convert_timezone('Australia/Lord_Howe', {c})",
-        "convert_timezone('x', 'UTC', {c})",
-    ),
-    **dict.fromkeys(
-        ("make_timestamp", "try_make_timestamp"),
-        (
-            "{0}({c}, 2, 29, 1, 2, 3.5)",
-            "{0}(2024, {c}, {c}, 0, 0, 0)",
-            "{0}(2024, 10, 27, 2, 30, {c})",
-            "{0}(2024, 3, 31, {c}, 59, 60)",
-            "{0}(1900, 1, 1, 1, {c}, 0, 'Asia/Kathmandu')",
-        ),
-    ),
-    **dict.fromkeys(
-        ("make_timestamp_ntz", "try_make_timestamp_ntz"),
-        ("{0}({c}, 2, 29, 1, 2, 3.5)", "{0}(2024, 10, 27, 2, 30, {c})"),
-    ),
+    "date_part": tuple(f"date_part('{field}', {{c}})" for field in ("SECOND", "YEAROFWEEK", "dow_iso", "HOURS",
+        "MSEC")),
+    "convert_timezone": ("convert_timezone('Europe/Berlin', 'America/Los_Angeles', {c})",
+        "convert_timezone('Australia/Lord_Howe', {c})", "convert_timezone('x', 'UTC', {c})"),
+    **dict.fromkeys(("make_timestamp", "try_make_timestamp"), ("{0}({c}, 2, 29, 1, 2, 3.5)",
+        "{0}(2024, {c}, {c}, 0, 0, 0)", "{0}(2024, 10, 27, 2, 30, {c})", "{0}(2024, 3, 31, {c}, 59, 60)",
+        "{0}(1900, 1, 1, 1, {c}, 0, 'Asia/Kathmandu')")),
+    **dict.fromkeys(("make_timestamp_ntz", "try_make_timestamp_ntz"), ("{0}({c}, 2, 29, 1, 2, 3.5)",
+        "{0}(2024, 10, 27, 2, 30, {c})")),
     "timestampadd": (
         *(
             f"timestampadd({what}, {{c}})"
@@ -52,29 +39,16 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
         "timestampadd(MONTH, {c}, DATE'2024-01-31')",
         "timestampadd(DAYOFYEAR, {c}, TIMESTAMP_NTZ'2024-03-30 02:30:00')",
     ),
-    "timestampdiff": (
-        *(f"timestampdiff({unit}, {{c}}, {_OVERLAP})" for unit in ("MONTH", "DAY", "HOUR", "MILLISECOND")),
-        *(f"timestampdiff({unit}, {_GAP}, {{c}})" for unit in ("YEAR", "QUARTER", "WEEK", "MICROSECOND")),
-    ),
-    "add_interval": (
-        "{c} + INTERVAL '1' DAY",
-        "{c} - INTERVAL '1' MONTH",
-        "{c} + INTERVAL '1 02:00:00' DAY TO SECOND",
-        "{c} - INTERVAL '30' MINUTES",
-        "{c} + make_interval(0, 1, 0, 1, 1)",
-        "make_interval(-1, 0, 0, -1) + {c}",
-        "{c} + make_dt_interval(-1, 0, 0, -0.5)",
-    ),
-    "months_between": (
-        "months_between({c}, TIMESTAMP'2024-02-29 12:00:00Z')",
-        f"months_between({_OVERLAP}, {{c}}, false)",
-        "months_between(DATE'2024-01-31', {c})",
-    ),
-    "next_day": (
-        *(f"next_day({{c}}, '{day}')" for day in ("MO", "friday", "x")),
-        "next_day(DATE'2024-01-01', {c})",
-    ),
-}
+    "timestampdiff": (*(f"timestampdiff({unit}, {{c}}, {_OVERLAP})" for unit in ("MONTH", "DAY", "HOUR",
+        "MILLISECOND")), *(f"timestampdiff({unit}, {_GAP}, {{c}})" for unit in ("YEAR", "QUARTER", "WEEK",
+        "MICROSECOND"))),
+    "add_interval": ("{c} + INTERVAL '1' DAY", "{c} - INTERVAL '1' MONTH", "{c} + INTERVAL '1 02:00:00' DAY TO SECOND",
+        "{c} - INTERVAL '30' MINUTES", "{c} + make_interval(0, 1, 0, 1, 1)", "make_interval(-1, 0, 0, -1) + {c}",
+        "{c} + make_dt_interval(-1, 0, 0, -0.5)"),
+    "months_between": ("months_between({c}, TIMESTAMP'2024-02-29 12:00:00Z')",
+        f"months_between({_OVERLAP}, {{c}}, false)", "months_between(DATE'2024-01-31', {c})"),
+    "next_day": (*(f"next_day({{c}}, '{day}')" for day in ("MO", "friday", "x")), "next_day(DATE'2024-01-01', {c})"),
+}  # fmt: skip
 
 ZONED = frozenset(("from_unixtime", "make_timestamp", "try_make_timestamp", "timestampadd"))
 """Functions of numbers whose values depend on the time zone."""

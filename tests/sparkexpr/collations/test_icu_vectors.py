@@ -123,22 +123,9 @@ def _predicates(order: IcuCollation, a: bytes, b: bytes) -> dict[str, bool]:
 
 
 ICU_NAMES = (
-    "UNICODE",
-    "UNICODE_CI",
-    "UNICODE_AI",
-    "UNICODE_CI_AI",
-    "UNICODE_RTRIM",
-    "UNICODE_CI_AI_RTRIM",
-    "de_CI_AI",
-    "sv",
-    "cs",
-    "es",
-    "tr_CI",
-    "hu",
-    "th",
-    "ja",
-    "zh",
-)
+    "UNICODE", "UNICODE_CI", "UNICODE_AI", "UNICODE_CI_AI", "UNICODE_RTRIM", "UNICODE_CI_AI_RTRIM", "de_CI_AI", "sv",
+    "cs", "es", "tr_CI", "hu", "th", "ja", "zh",
+)  # fmt: skip
 
 
 def _pairs(name: str) -> list[tuple[bytes, bytes, dict[str, Any]]]:

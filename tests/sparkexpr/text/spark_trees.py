@@ -58,27 +58,10 @@ _ATOMS = (
 _BINARY = (
     *("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "!>", "+", "-", "*", "/", "%", "DIV", "div", "||"),
     *(
-        "|",
-        "^",
-        "&",
-        "<<",
-        ">>",
-        ">>>",
-        "AND",
-        "OR",
-        "and",
-        "or",
-        "AND",
-        "OR",
-        "=",
-        "+",
-        "> >",
-        "|>",
-        "=>",
-        "->",
+        "|", "^", "&", "<<", ">>", ">>>", "AND", "OR", "and", "or", "AND", "OR", "=", "+", "> >", "|>", "=>", "->",
         "mod",
     ),
-)
+)  # fmt: skip
 _TYPES = (
     *("INT", "bigint", "string", "decimal(10,2)", "DECIMAL", "dec(5)", "double", "date", "timestamp", "timestamp_ntz"),
     *("boolean", "binary", "float", "tinyint", "smallint", "array<int>", "map<string,array<int>>", "variant", "byte"),

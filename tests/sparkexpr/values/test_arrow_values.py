@@ -1,9 +1,11 @@
 """Arrow arrays made and read without pyarrow's own conversions."""
 
+import math
 import subprocess
 import sys
 from decimal import Decimal
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, empty_table, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import (
+    arrow_array,
+    arrow_scalar,
+    empty_table,
+    numpy_values,
+    one_chunk,
+    tuple_codes,
+)
 
 _LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
 _LISTS = st.one_of(
@@ -115,3 +124,18 @@ def test_a_column_of_any_number_of_chunks_becomes_one_array(chunks: list[list[in
     assert isinstance(made, pa.Int64Array)
     assert made.to_pylist() == column.to_pylist()
     assert one_chunk(made) is made
+
+
+_CELLS = [st.none() | st.integers(0, 3), st.none() | st.sampled_from(["", "a", "b"]), st.sampled_from([0.5, math.nan])]
+
+
+@given(st.integers(0, 3).flatmap(lambda width: st.lists(st.tuples(*_CELLS[:width]))), st.booleans())
+def test_tuples_are_numbered_in_the_order_of_first_rows(rows: list[tuple[Any, ...]], chunked: bool) -> None:
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    if chunked:
+        columns = [pa.chunked_array([column.slice(0, 2), column.slice(2)]) for column in columns]
+    numbers = dict[str, int]()
+    expected = [numbers.setdefault(repr(row), len(numbers)) for row in rows]
+    found = tuple_codes(columns, len(rows))
+    assert found.dtype == np.int64
+    assert found.tolist() == expected

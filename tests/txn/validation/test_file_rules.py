@@ -69,168 +69,114 @@ CASES = {
     "statistics as a dict": Case(does(file("b", stats={"numRecords": 1})), "commit.actions"),
     "empty path": Case(does(file("")), "commit.actions"),
     "no URI": Case(does(file("a b")), "files.path"),
-    "negative row id": Case(
-        does(file("b", base_row_id=-1)), "row-ids.assigned", features=["rowTracking", "domainMetadata"]
-    ),
+    "negative row id": Case(does(file("b", base_row_id=-1)), "row-ids.assigned",
+        features=["rowTracking", "domainMetadata"]),
     # Partition values
     "no partition value": Case(does(file("b")), "files.partition-values", partition_by=["part"]),
-    "partition value of no column": Case(
-        does(file("b", partition_values={"part": "1", "id": "1"})), "files.partition-values", partition_by=["part"]
-    ),
-    "partition value where there are none": Case(
-        does(file("b", partition_values={"id": "1"})), "files.partition-values"
-    ),
-    "partition value in other case": Case(
-        does(file("b", partition_values={"PART": "1"})), "files.partition-values", partition_by=["part"]
-    ),
-    "partition value of another type": Case(
-        does(file("b", partition_values={"part": "one"})), "files.partition-values", "not valid", partition_by=["part"]
-    ),
-    "partition value null in NOT NULL": Case(
-        does(file("b", partition_values={"part": None})), "files.partition-values", "NOT NULL", partition_by=["part"],
-        schema=StructType((column("id"), column("part", INTEGER, False))),
-    ),
-    "partition values of an active file": Case(
-        does(file("a", partition_values={"part": "2"}, data_change=False)), "files.partition-values", "differ",
-        partition_by=["part"], files=[file("a", partition_values={"part": "1"})],
-    ),
-    "partition values of an active file, null": Case(
-        does(file("a", partition_values={"part": ""}, data_change=False)),
-        partition_by=["part"], files=[file("a", partition_values={"part": None})],
-    ),
-    "partition values of a remove": Case(
-        does(removes=[gone("a", partition_values={"part": "2"})]), "files.partition-values", "other partition values",
-        partition_by=["part"], files=[file("a", partition_values={"part": "1"})],
-    ),
+    "partition value of no column": Case(does(file("b", partition_values={"part": "1", "id": "1"})),
+        "files.partition-values", partition_by=["part"]),
+    "partition value where there are none": Case(does(file("b", partition_values={"id": "1"})),
+        "files.partition-values"),
+    "partition value in other case": Case(does(file("b", partition_values={"PART": "1"})), "files.partition-values",
+        partition_by=["part"]),
+    "partition value of another type": Case(does(file("b", partition_values={"part": "one"})), "files.partition-values",
+        "not valid", partition_by=["part"]),
+    "partition value null in NOT NULL": Case(does(file("b", partition_values={"part": None})), "files.partition-values",
+        "NOT NULL", partition_by=["part"], schema=StructType((column("id"), column("part", INTEGER, False)))),
+    "partition values of an active file": Case(does(file("a", partition_values={"part": "2"}, data_change=False)),
+        "files.partition-values", "differ", partition_by=["part"], files=[file("a", partition_values={"part": "1"})]),
+    "partition values of an active file, null": Case(does(file("a", partition_values={"part": ""}, data_change=False)),
+        partition_by=["part"], files=[file("a", partition_values={"part": None})]),
+    "partition values of a remove": Case(does(removes=[gone("a", partition_values={"part": "2"})]),
+        "files.partition-values", "other partition values", partition_by=["part"],
+        files=[file("a", partition_values={"part": "1"})]),
     "negative size of a remove": Case(does(removes=[gone("a", size=-1)]), "files.numbers", files=[file("a")]),
     # Removes
     "remove": Case(does(removes=[gone("a")]), files=A),
     "remove of nothing": Case(does(removes=[gone("b")]), "files.inactive", files=A),
-    "remove of a removed file": Case(
-        does(removes=[gone("a")]), "files.inactive", files=A, before=does(removes=[gone("a")])
-    ),
-    "remove with a vector that is not there": Case(
-        does(removes=[gone("a", deletion_vector=vector(2))]), "files.inactive", files=A, **DV
-    ),
-    "remove without the vector": Case(
-        does(removes=[gone("a")]), "files.inactive", files=[with_vector("a", 2)], **DV
-    ),
+    "remove of a removed file": Case(does(removes=[gone("a")]), "files.inactive", files=A,
+        before=does(removes=[gone("a")])),
+    "remove with a vector that is not there": Case(does(removes=[gone("a", deletion_vector=vector(2))]),
+        "files.inactive", files=A, **DV),
+    "remove without the vector": Case(does(removes=[gone("a")]), "files.inactive", files=[with_vector("a", 2)], **DV),
     # Deletion vectors
     "vector": Case(does(with_vector("a", 2), removes=[gone("a")]), files=A, **DV),
     "vector of all rows": Case(does(with_vector("a", 10), removes=[gone("a")]), files=A, **DV),
-    "vector in a table without the feature": Case(
-        does(with_vector("a", 2), removes=[gone("a")]), "files.deletion-vector", "delta.enableDeletionVectors", files=A
-    ),
-    "vector in a table without the property": Case(
-        does(with_vector("a", 2), removes=[gone("a")]), "files.deletion-vector", files=A, features=["deletionVectors"]
-    ),
-    "vector of more than all rows": Case(
-        does(with_vector("a", 11), removes=[gone("a")]), "files.deletion-vector", "11 of 10", files=A, **DV
-    ),
-    "vector without row count": Case(
-        does(with_vector("a", 2, stats=None), removes=[gone("a")]), "files.deletion-vector", "numRecords", files=A, **DV
-    ),
-    "vector without remove": Case(
-        does(with_vector("a", 2)), "files.deletion-vector", "also remove", files=A, **DV
-    ),
-    "vector dropped without remove": Case(
-        does(file("a")), "files.deletion-vector", files=[with_vector("a", 2)], **DV
-    ),
-    "vector that only rearranges": Case(
-        does(with_vector("a", 2, data_change=False), removes=[OPTIMIZED]), "files.data-change", files=A, **DV
-    ),
-    "vector of another kind": Case(
-        does(file("b", deletion_vector=replace(vector(2), storage_type="x"))), "commit.actions", "storageType", **DV
-    ),
-    "vector whose name is too short": Case(
-        does(file("b", deletion_vector=replace(vector(2), path_or_inline_dv="ab"))), "files.deletion-vector", **DV
-    ),
-    "vector of negative size": Case(
-        does(file("b", deletion_vector=replace(vector(2), size_in_bytes=-1))), "commit.actions", **DV
-    ),
+    "vector in a table without the feature": Case(does(with_vector("a", 2), removes=[gone("a")]),
+        "files.deletion-vector", "delta.enableDeletionVectors", files=A),
+    "vector in a table without the property": Case(does(with_vector("a", 2), removes=[gone("a")]),
+        "files.deletion-vector", files=A, features=["deletionVectors"]),
+    "vector of more than all rows": Case(does(with_vector("a", 11), removes=[gone("a")]), "files.deletion-vector",
+        "11 of 10", files=A, **DV),
+    "vector without row count": Case(does(with_vector("a", 2, stats=None), removes=[gone("a")]),
+        "files.deletion-vector", "numRecords", files=A, **DV),
+    "vector without remove": Case(does(with_vector("a", 2)), "files.deletion-vector", "also remove", files=A, **DV),
+    "vector dropped without remove": Case(does(file("a")), "files.deletion-vector", files=[with_vector("a", 2)], **DV),
+    "vector that only rearranges": Case(does(with_vector("a", 2, data_change=False), removes=[OPTIMIZED]),
+        "files.data-change", files=A, **DV),
+    "vector of another kind": Case(does(file("b", deletion_vector=replace(vector(2), storage_type="x"))),
+        "commit.actions", "storageType", **DV),
+    "vector whose name is too short": Case(does(file("b", deletion_vector=replace(vector(2), path_or_inline_dv="ab"))),
+        "files.deletion-vector", **DV),
+    "vector of negative size": Case(does(file("b", deletion_vector=replace(vector(2), size_in_bytes=-1))),
+        "commit.actions", **DV),
     "vector of negative cardinality": Case(does(with_vector("b", -1)), "commit.actions", **DV),
-    "vector with a negative offset": Case(
-        does(file("b", deletion_vector=replace(vector(2), offset=-1))), "commit.actions", **DV
-    ),
+    "vector with a negative offset": Case(does(file("b", deletion_vector=replace(vector(2), offset=-1))),
+        "commit.actions", **DV),
     # Rules for new rows do not concern a delete.
     "delete by vector beside rules": Case(does(with_vector("a", 2), removes=[gone("a")]), files=A, **CHECKED),
-    "more deleted beside rules": Case(
-        does(with_vector("a", 5, "2"), removes=[gone("a", deletion_vector=vector(2))]), files=[with_vector("a", 2)],
-        **CHECKED,
-    ),
-    "delete by vectors beside the feed": Case(
-        does(with_vector("a", 2), removes=[gone("a"), gone("b")]), files=[file("a"), file("b")],
-        properties={**DV["properties"], **FEED["properties"]}, features=[*DV["features"], *FEED["features"]],
-    ),
-    "update by vectors beside the feed": Case(
-        does(with_vector("a", 2), file("new", rows=2), removes=[gone("a")]), files=A,
-        properties={**DV["properties"], **FEED["properties"]}, features=[*DV["features"], *FEED["features"]],
-    ),
+    "more deleted beside rules": Case(does(with_vector("a", 5, "2"), removes=[gone("a", deletion_vector=vector(2))]),
+        files=[with_vector("a", 2)], **CHECKED),
+    "delete by vectors beside the feed": Case(does(with_vector("a", 2), removes=[gone("a"), gone("b")]),
+        files=[file("a"), file("b")], properties={**DV["properties"], **FEED["properties"]},
+        features=[*DV["features"], *FEED["features"]]),
+    "update by vectors beside the feed": Case(does(with_vector("a", 2), file("new", rows=2), removes=[gone("a")]),
+        files=A, properties={**DV["properties"], **FEED["properties"]}, features=[*DV["features"], *FEED["features"]]),
     # dataChange
-    "compaction": Case(
-        does(file("ab", rows=20, data_change=False), removes=[OPTIMIZED, gone("b", data_change=False)]),
-        files=[file("a"), file("b")],
-    ),
-    "compaction of live rows": Case(
-        does(file("b", rows=8, data_change=False),
-             removes=[gone("a", deletion_vector=vector(2), data_change=False)]), files=[with_vector("a", 2)], **DV,
-    ),
-    "compaction that forgets deleted rows": Case(
-        does(file("b", rows=10, data_change=False),
-             removes=[gone("a", deletion_vector=vector(2), data_change=False)]), "files.data-change",
-        "remove 8 rows and add 10 rows", files=[with_vector("a", 2)], **DV,
-    ),
-    "compaction that loses rows": Case(
-        does(file("b", rows=9, data_change=False), removes=[OPTIMIZED]), "files.data-change", files=A
-    ),
-    "compaction that loses all rows": Case(
-        does(removes=[OPTIMIZED]), "files.data-change", "remove 10 rows", files=A
-    ),
-    "compaction that loses rows of an append-only table": Case(
-        does(removes=[OPTIMIZED]), "files.data-change", files=A, properties={"delta.appendOnly": "true"}
-    ),
-    "compaction that loses rows unseen by the feed": Case(
-        does(removes=[OPTIMIZED]), "files.data-change", files=A, **FEED
-    ),
-    "compaction that loses an unknown number of rows": Case(
-        does(removes=[OPTIMIZED]), "files.data-change", "unknown number", files=[file("a", stats=None)]
-    ),
-    "compaction of an unknown number of rows": Case(
-        does(file("b", rows=9, data_change=False), removes=[OPTIMIZED]), files=[file("a", stats=None)]
-    ),
+    "compaction": Case(does(file("ab", rows=20, data_change=False), removes=[OPTIMIZED, gone("b", data_change=False)]),
+        files=[file("a"), file("b")]),
+    "compaction of live rows": Case(does(file("b", rows=8, data_change=False),
+        removes=[gone("a", deletion_vector=vector(2), data_change=False)]), files=[with_vector("a", 2)], **DV),
+    "compaction that forgets deleted rows": Case(does(file("b", rows=10, data_change=False), removes=[
+        gone("a", deletion_vector=vector(2), data_change=False)]), "files.data-change", "remove 8 rows and add 10 rows",
+        files=[with_vector("a", 2)], **DV),
+    "compaction that loses rows": Case(does(file("b", rows=9, data_change=False), removes=[OPTIMIZED]),
+        "files.data-change", files=A),
+    "compaction that loses all rows": Case(does(removes=[OPTIMIZED]), "files.data-change", "remove 10 rows", files=A),
+    "compaction that loses rows of an append-only table": Case(does(removes=[OPTIMIZED]), "files.data-change", files=A,
+        properties={"delta.appendOnly": "true"}),
+    "compaction that loses rows unseen by the feed": Case(does(removes=[OPTIMIZED]), "files.data-change", files=A,
+        **FEED),
+    "compaction that loses an unknown number of rows": Case(does(removes=[OPTIMIZED]), "files.data-change",
+        "unknown number", files=[file("a", stats=None)]),
+    "compaction of an unknown number of rows": Case(does(file("b", rows=9, data_change=False), removes=[OPTIMIZED]),
+        files=[file("a", stats=None)]),
     "compaction of a file without rows": Case(does(removes=[OPTIMIZED]), files=[file("a", rows=0)]),
     "compaction from nothing": Case(does(file("b", data_change=False)), "files.data-change", "not an active", files=A),
-    "new statistics that change data": Case(
-        lambda txn: txn.add_again(file("a", 3, 4)), "files.data-change", "add_again", files=A
-    ),
+    "new statistics that change data": Case(lambda txn: txn.add_again(file("a", 3, 4)), "files.data-change",
+        "add_again", files=A),
     "new statistics": Case(does(file("a", 3, 4, data_change=False)), files=A),
     # Append-only tables
-    "remove from an append-only table": Case(
-        does(removes=[gone("a")]), "files.append-only", files=A, properties={"delta.appendOnly": "true"}
-    ),
-    "vector in an append-only table": Case(
-        does(with_vector("a", 2), removes=[gone("a")]), "files.append-only", files=A,
-        features=["deletionVectors", "appendOnly"], properties={**DV["properties"], "delta.appendOnly": "true"},
-    ),
-    "rows restored in an append-only table": Case(
-        does(file("a"), removes=[gone("a", deletion_vector=vector(2))]), files=[with_vector("a", 2)],
-        features=["deletionVectors", "appendOnly"], properties={**DV["properties"], "delta.appendOnly": "true"},
-    ),
+    "remove from an append-only table": Case(does(removes=[gone("a")]), "files.append-only", files=A,
+        properties={"delta.appendOnly": "true"}),
+    "vector in an append-only table": Case(does(with_vector("a", 2), removes=[gone("a")]), "files.append-only", files=A,
+        features=["deletionVectors", "appendOnly"], properties={**DV["properties"], "delta.appendOnly": "true"}),
+    "rows restored in an append-only table": Case(does(file("a"), removes=[gone("a", deletion_vector=vector(2))]),
+        files=[with_vector("a", 2)], features=["deletionVectors", "appendOnly"],
+        properties={**DV["properties"], "delta.appendOnly": "true"}),
     # The change data feed
     "changes": Case(does(file("b"), removes=[gone("a")], cdc=[change()]), files=A, **FEED),
     "no changes": Case(does(file("b"), removes=[gone("a")]), "files.cdc", "add_cdc", files=A, **FEED),
     "overwrite": Case(does(file("b"), removes=[gone("a")], operation="RESTORE"), files=A, **FEED),
     "changes of a table without feed": Case(does(file("b"), cdc=[change()]), "files.cdc", "leave it out"),
-    "changes of a commit that changes nothing": Case(
-        does(file("b", data_change=False), removes=[OPTIMIZED], cdc=[change()]), "files.cdc", files=A, **FEED
-    ),
+    "changes of a commit that changes nothing": Case(does(file("b", data_change=False), removes=[OPTIMIZED], cdc=[
+        change()]), "files.cdc", files=A, **FEED),
     "changes alone": Case(does(cdc=[change()]), "files.cdc", files=A, **FEED),
     "changes of negative size": Case(does(file("b"), cdc=[change(size=-1)]), "files.numbers", **FEED),
     "changes that change data": Case(does(file("b"), cdc=[change(data_change=True)]), "files.cdc", **FEED),
     "changes without URI": Case(does(file("b"), cdc=[change("a b")]), "files.path", **FEED),
-    "changes of other partitions": Case(
-        does(file("b"), cdc=[change(partition_values={"x": "1"})]), "files.partition-values", **FEED
-    ),
+    "changes of other partitions": Case(does(file("b"), cdc=[change(partition_values={"x": "1"})]),
+        "files.partition-values", **FEED),
 }  # fmt: skip
 
 

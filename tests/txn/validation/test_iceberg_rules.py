@@ -14,9 +14,8 @@ from tests.rows.test_iceberg import iceberg
 REFUSED = {
     "two versions": (iceberg(1) | iceberg(2), "id BIGINT", "iceberg.features", "a table can have one"),
     "no mapping": (iceberg(2, **{"columnMapping.mode": "none"}), "id BIGINT", "iceberg.features", "column mapping"),
-    "vectors in V1": (
-        iceberg(1) | {"delta.feature.deletionVectors": "supported"}, "id BIGINT", "iceberg.features", "deletionVectors"
-    ),
+    "vectors in V1": (iceberg(1) | {"delta.feature.deletionVectors": "supported"}, "id BIGINT", "iceberg.features",
+        "deletionVectors"),
     "vectors in V2": (iceberg(2, enableDeletionVectors="true"), "id BIGINT", "iceberg.features", "disable one"),
     "no row tracking": (iceberg(3, enableRowTracking="false"), "id BIGINT", "iceberg.features", "row tracking"),
     "arrays in V1": (iceberg(1), "id BIGINT, a ARRAY<INT>", "iceberg.types", "array"),

@@ -26,14 +26,12 @@ CASES = {
     "upgrade of writers only": Case(features(*OLD, reader=None, versions=(1, 7))),
     "reader 2 with mapping of writers": Case(features(*OLD, "columnMapping", reader=None, versions=(2, 7))),
     "reader features below version 3": Case(features(*OLD, versions=(1, 7)), "protocol.versions", "readerFeatures"),
-    "reader features at version 2": Case(
-        features(*OLD, "columnMapping", reader=["columnMapping"], versions=(2, 7)), "protocol.versions"
-    ),
+    "reader features at version 2": Case(features(*OLD, "columnMapping", reader=["columnMapping"], versions=(2, 7)),
+        "protocol.versions"),
     "writer features below version 7": Case(features(*OLD, reader=None, versions=(1, 6)), "protocol.versions"),
     "empty lists below version 7": Case(features(reader=None, versions=(1, 4)), "protocol.versions"),
-    "reader 3 without writer 7": Case(
-        lambda txn: txn.set_protocol(Protocol(3, 6, (), None)), "protocol.versions", "writer version 7"
-    ),
+    "reader 3 without writer 7": Case(lambda txn: txn.set_protocol(Protocol(3, 6, (), None)), "protocol.versions",
+        "writer version 7"),
     "no reader features": Case(features(*OLD, reader=None), "protocol.versions", "lists no readerFeatures"),
     "no writer features": Case(lambda txn: txn.set_protocol(Protocol(1, 7)), "protocol.versions", "no writerFeatures"),
     "reader version 0": Case(lambda txn: txn.set_protocol(Protocol(0, 2)), "protocol.versions"),
@@ -42,25 +40,18 @@ CASES = {
     "writer version 0": Case(lambda txn: txn.set_protocol(Protocol(1, 0)), "protocol.versions"),
     "versions of text": Case(lambda txn: txn.set_protocol(Protocol("1", 2)), "commit.actions"),
     "lower writer": Case(lambda txn: txn.set_protocol(Protocol(1, 1)), "protocol.lowered", "appendOnly, invariants"),
-    "lower reader": Case(
-        features("v2Checkpoint", reader=None, versions=(1, 7)), "protocol.lowered", "lower the protocol",
-        features=["v2Checkpoint"],
-    ),
+    "lower reader": Case(features("v2Checkpoint", reader=None, versions=(1, 7)), "protocol.lowered",
+        "lower the protocol", features=["v2Checkpoint"]),
     "implied features lost": Case(features("invariants"), "protocol.lowered", "drop the table feature appendOnly"),
-    "mapping lost": Case(
-        features(*OLD, reader=None, versions=(2, 7)), "protocol.lowered", "changeDataFeed, checkConstraints",
-        protocol={"minReaderVersion": 2, "minWriterVersion": 5},
-    ),
-    "feature dropped": Case(
-        features("domainMetadata"), "protocol.lowered", "rowTracking", features=["rowTracking", "domainMetadata"]
-    ),
-    "for readers only": Case(
-        features(*OLD, reader=["deletionVectors"]), "protocol.both-lists", "not in its writerFeatures"
-    ),
+    "mapping lost": Case(features(*OLD, reader=None, versions=(2, 7)), "protocol.lowered",
+        "changeDataFeed, checkConstraints", protocol={"minReaderVersion": 2, "minWriterVersion": 5}),
+    "feature dropped": Case(features("domainMetadata"), "protocol.lowered", "rowTracking",
+        features=["rowTracking", "domainMetadata"]),
+    "for readers only": Case(features(*OLD, reader=["deletionVectors"]), "protocol.both-lists",
+        "not in its writerFeatures"),
     "for writers only": Case(features(*OLD, "v2Checkpoint"), "protocol.both-lists", "not in its readerFeatures"),
-    "of readers, without reader version 3": Case(
-        features(*OLD, "timestampNtz", reader=None, versions=(1, 7)), "protocol.both-lists"
-    ),
+    "of readers, without reader version 3": Case(features(*OLD, "timestampNtz", reader=None, versions=(1, 7)),
+        "protocol.both-lists"),
 }  # fmt: skip
 
 WRITERS = [name for name, row in FEATURES.items() if row.kind == "writer" and row.writes != "no"]
@@ -147,14 +138,11 @@ USES: dict[str, tuple[Any, str]] = {
     "in-commit timestamps": (changed(properties={"delta.enableInCommitTimestamps": "true"}), "inCommitTimestamp"),
     "feed": (changed(properties={"delta.enableChangeDataFeed": "true"}), "changeDataFeed"),
     "checkpoints": (changed(properties={"delta.checkpointPolicy": "v2"}), "v2Checkpoint"),
-    "protection": (
-        changed(properties={"delta.requireCheckpointProtectionBeforeVersion": "1"}), "checkpointProtection"
-    ),
+    "protection": (changed(properties={"delta.requireCheckpointProtectionBeforeVersion": "1"}), "checkpointProtection"),
     "iceberg": (changed(properties={"delta.enableIcebergCompatV2": "true"}), "icebergCompatV2"),
     "shredding": (changed(properties={"delta.enableVariantShredding": "true"}), "variantShredding"),
-    "partition columns": (
-        changed(properties={"delta.enableMaterializePartitionColumnsFeature": "true"}), "materializePartitionColumns"
-    ),
+    "partition columns": (changed(properties={"delta.enableMaterializePartitionColumnsFeature": "true"}),
+        "materializePartitionColumns"),
 }  # fmt: skip
 
 

@@ -83,39 +83,29 @@ CASES = {
     # NOT NULL
     "no nulls": Case(adds(stats(nullCount=GOOD)), schema=NOT_NULL),
     "nulls": Case(adds(stats(nullCount={**GOOD, "id": 1})), "statistics.not-null", "count of 1", schema=NOT_NULL),
-    "nulls in a field": Case(
-        adds(stats(nullCount={**GOOD, "s": {"x": 1}})), "statistics.not-null", "s.x", schema=NOT_NULL
-    ),
+    "nulls in a field": Case(adds(stats(nullCount={**GOOD, "s": {"x": 1}})), "statistics.not-null", "s.x",
+        schema=NOT_NULL),
     "nulls of a struct that may be null": Case(adds(stats(nullCount={**GOOD, "t": {"x": 9}})), schema=NOT_NULL),
     "no null count": Case(adds(stats(nullCount={"s": {"x": 0}})), "statistics.not-null", "shows it", schema=NOT_NULL),
     "no statistics": Case(adds(None), "statistics.not-null", schema=NOT_NULL),
-    "no null count of a column without statistics": Case(
-        adds(stats()), schema=NOT_NULL, properties={"delta.dataSkippingNumIndexedCols": "0"}
-    ),
-    "nulls of a column without statistics": Case(
-        adds(stats(nullCount={"id": 1})), "statistics.not-null", schema=NOT_NULL,
-        properties={"delta.dataSkippingNumIndexedCols": "0"},
-    ),
+    "no null count of a column without statistics": Case(adds(stats()), schema=NOT_NULL,
+        properties={"delta.dataSkippingNumIndexedCols": "0"}),
+    "nulls of a column without statistics": Case(adds(stats(nullCount={"id": 1})), "statistics.not-null",
+        schema=NOT_NULL, properties={"delta.dataSkippingNumIndexedCols": "0"}),
     "no null count of no rows": Case(adds(stats(0)), schema=NOT_NULL),
-    "no null count of old rows": Case(
-        lambda txn: txn.add(file("a", stats=None, data_change=False)), schema=NOT_NULL, files=[file("a", stats=None)]
-    ),
-    "no null count of what a vector leaves": Case(
-        lambda txn: (txn.remove(gone("a")), txn.add(file("a", stats=stats(), deletion_vector=vector(2)))),
-        schema=NOT_NULL, files=[file("a", stats=stats())], features=["deletionVectors"],
-        properties={"delta.enableDeletionVectors": "true"},
-    ),
+    "no null count of old rows": Case(lambda txn: txn.add(file("a", stats=None, data_change=False)), schema=NOT_NULL,
+        files=[file("a", stats=None)]),
+    "no null count of what a vector leaves": Case(lambda txn: (txn.remove(gone("a")), txn.add(
+        file("a", stats=stats(), deletion_vector=vector(2)))), schema=NOT_NULL, files=[file("a", stats=stats())],
+        features=["deletionVectors"], properties={"delta.enableDeletionVectors": "true"}),
     # Clustering
-    "clustered": Case(
-        adds(stats(minValues={"id": 1}, maxValues={"id": 2}, nullCount={"id": 0, "flag": 0})), **CLUSTERED
-    ),
+    "clustered": Case(adds(stats(minValues={"id": 1}, maxValues={"id": 2}, nullCount={"id": 0, "flag": 0})),
+        **CLUSTERED),
     "clustered nulls": Case(adds(stats(nullCount={"id": 10, "flag": 10})), **CLUSTERED),
-    "clustered without bounds": Case(
-        adds(stats(minValues={"id": 1}, nullCount={"id": 0, "flag": 0})), "statistics.clustering", "id", **CLUSTERED
-    ),
-    "clustered without null counts": Case(
-        adds(stats(minValues={"id": 1}, maxValues={"id": 2})), "statistics.clustering", **CLUSTERED
-    ),
+    "clustered without bounds": Case(adds(stats(minValues={"id": 1}, nullCount={"id": 0, "flag": 0})),
+        "statistics.clustering", "id", **CLUSTERED),
+    "clustered without null counts": Case(adds(stats(minValues={"id": 1}, maxValues={"id": 2})),
+        "statistics.clustering", **CLUSTERED),
     "clustered without statistics": Case(adds(None), "statistics.clustering", **CLUSTERED),
     # Collations
     "collated": Case(adds(collated("icu.UNICODE_CI.77.1")), **COLLATED),
@@ -124,28 +114,18 @@ CASES = {
     "collated, unlisted name": Case(adds(collated("icu.UNICODE.77.1")), "statistics.collations", **COLLATED),
     "collated without version": Case(adds(collated("icu.UNICODE_CI")), "statistics.collations", "version", **COLLATED),
     "collated by nothing": Case(adds(collated("77")), "statistics.collations", "malformed", **COLLATED),
-    "collated and listed by the commit": Case(
-        lambda txn: (
-            txn.add(file("b", stats=collated("icu.UNICODE_CI.78.3"))),
-            txn.set_domain("collations", '{"writeVersions":{"icu.UNICODE_CI":["77.1","78.3"]}}'),
-        ), **COLLATED,
-    ),
-    "collated and listed no more": Case(
-        lambda txn: (txn.add(file("b", stats=collated("icu.UNICODE_CI.77.1"))), txn.remove_domain("collations")),
-        "statistics.collations", **COLLATED,
-    ),
-    "old collated bounds": Case(
-        lambda txn: txn.add(file("a", stats=collated("icu.UNICODE_CI.76.1"), data_change=False)),
-        files=[file("a", stats=collated("icu.UNICODE_CI.76.1"))], **COLLATED,
-    ),
-    "old file, new collated bounds": Case(
-        lambda txn: txn.add(file("a", stats=collated("icu.UNICODE_CI.78.3"), data_change=False)),
-        "statistics.collations", files=[file("a", stats=collated("icu.UNICODE_CI.76.1"))], **COLLATED,
-    ),
-    "old file, new collated bounds, unseen": Case(
-        lambda txn: txn.add_again(file("a", stats=collated("icu.UNICODE_CI.78.3"), data_change=False)),
-        "statistics.collations", files=[file("a", stats=collated("icu.UNICODE_CI.76.1"))], **COLLATED,
-    ),
+    "collated and listed by the commit": Case(lambda txn: (txn.add(file("b", stats=collated("icu.UNICODE_CI.78.3"))),
+        txn.set_domain("collations", '{"writeVersions":{"icu.UNICODE_CI":["77.1","78.3"]}}')), **COLLATED),
+    "collated and listed no more": Case(lambda txn: (txn.add(file("b", stats=collated("icu.UNICODE_CI.77.1"))),
+        txn.remove_domain("collations")), "statistics.collations", **COLLATED),
+    "old collated bounds": Case(lambda txn: txn.add(file("a", stats=collated("icu.UNICODE_CI.76.1"),
+        data_change=False)), files=[file("a", stats=collated("icu.UNICODE_CI.76.1"))], **COLLATED),
+    "old file, new collated bounds": Case(lambda txn: txn.add(file("a", stats=collated("icu.UNICODE_CI.78.3"),
+        data_change=False)), "statistics.collations", files=[file("a", stats=collated("icu.UNICODE_CI.76.1"))],
+        **COLLATED),
+    "old file, new collated bounds, unseen": Case(lambda txn: txn.add_again(file("a",
+        stats=collated("icu.UNICODE_CI.78.3"), data_change=False)), "statistics.collations",
+        files=[file("a", stats=collated("icu.UNICODE_CI.76.1"))], **COLLATED),
     "collated without the feature": Case(adds(collated("icu.UNICODE_CI.77.1")), "protocol.unlisted"),
     "collated bounds that are a list": Case(adds(stats(statsWithCollation=[1])), "statistics.json", **COLLATED),
 }  # fmt: skip
@@ -294,26 +274,17 @@ DOMAINS = {
     "reserved": Case(lambda txn: txn.set_domain("delta.clustering", "{}"), "domains.reserved"),
     "removed and reserved": Case(lambda txn: txn.remove_domain("delta.rowTracking"), "domains.reserved"),
     "without a name": Case(lambda txn: txn.set_domain("", ""), "commit.actions", features=["domainMetadata"]),
-    "versions": Case(
-        lambda txn: txn.set_domain("collations", '{"writeVersions":{"icu.UNICODE":["77.1"]}}'),
-        features=["collations", "domainMetadata"],
-    ),
-    "clustering by no column": Case(
-        lambda txn: txn.changes.domains.update(
-            {CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}
-        ),
-        "domains.clustering", features=["clustering", "domainMetadata"],
-    ),
-    "clustering column dropped": Case(
-        changed(only(column("flag", t.BOOLEAN))), "domains.clustering", **CLUSTERED,
-    ),
+    "versions": Case(lambda txn: txn.set_domain("collations", '{"writeVersions":{"icu.UNICODE":["77.1"]}}'),
+        features=["collations", "domainMetadata"]),
+    "clustering by no column": Case(lambda txn: txn.changes.domains.update(
+        {CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}), "domains.clustering",
+        features=["clustering", "domainMetadata"]),
+    "clustering column dropped": Case(changed(only(column("flag", t.BOOLEAN))), "domains.clustering", **CLUSTERED),
     "application": Case(lambda txn: txn.set_app_version("app", 3), before=lambda txn: txn.set_app_version("app", 3)),
-    "application goes back": Case(
-        lambda txn: txn.set_app_version("app", 2), "txn.version", before=lambda txn: txn.set_app_version("app", 3)
-    ),
-    "operation without a name": Case(
-        lambda txn: (setattr(txn.changes, "operation", ""), txn.add(file("b"))), "commit.info"
-    ),
+    "application goes back": Case(lambda txn: txn.set_app_version("app", 2), "txn.version",
+        before=lambda txn: txn.set_app_version("app", 3)),
+    "operation without a name": Case(lambda txn: (setattr(txn.changes, "operation", ""), txn.add(file("b"))),
+        "commit.info"),
     "parameters without JSON": Case(
         lambda txn: (txn.changes.parameters.update(x={1, 2}), txn.add(file("b"))), "commit.info", "x of WRITE"  # type: ignore[attr-defined]
     ),

@@ -109,27 +109,11 @@ def test_a_threshold_is_the_same_wherever_its_search_starts(falling: bool) -> No
 @looped(
     "sql",
     [
-        "year(d)",
-        "trunc(d, 'MONTH')",
-        "last_day(d)",
-        "add_months(d, 3)",
-        "CAST(m AS INT)",
-        "CAST(m AS SMALLINT)",
-        "CAST(m AS BIGINT)",
-        "unix_timestamp(ts)",
-        "l div 7",
-        "l * -3L",
-        "m + 1.5BD",
-        "m - 1.5BD",
-        "1.5BD - m",
-        "m * 2.5BD",
-        "m / -4BD",
-        "m div 3BD",
-        "round(m, 1)",
-        "CAST(x AS INT)",
-        "floor(x)",
+        "year(d)", "trunc(d, 'MONTH')", "last_day(d)", "add_months(d, 3)", "CAST(m AS INT)", "CAST(m AS SMALLINT)",
+        "CAST(m AS BIGINT)", "unix_timestamp(ts)", "l div 7", "l * -3L", "m + 1.5BD", "m - 1.5BD", "1.5BD - m",
+        "m * 2.5BD", "m / -4BD", "m div 3BD", "round(m, 1)", "CAST(x AS INT)", "floor(x)",
     ],
-)
+)  # fmt: skip
 def test_the_search_for_a_threshold_starts_near_it(sql: str) -> None:
     more = (t.StructField("m", t.DecimalType(20, 2)), t.StructField("x", t.DOUBLE), t.StructField("ts", t.TIMESTAMP))
     node = bind_expression(parse_sql(sql), t.StructType(SCHEMA.fields + more))
