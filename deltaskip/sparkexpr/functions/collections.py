@@ -36,7 +36,7 @@ from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
     Lists,
@@ -237,7 +237,7 @@ def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
     order = pc.sort_indices(given.cast(pa.binary()) if pa.types.is_string(given.type) else given)
     ranks = np.empty(len(given), np.int64)
     ranks[np.asarray(order)] = np.arange(len(given))
-    places = v.numbers(encoded.indices.fill_null(0))
+    places = v.numbers(filled(encoded.indices, 0))
     return ranks[places] if len(given) else np.zeros(len(elements), np.int64), given.take(order)
 
 

@@ -106,9 +106,11 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
     return np.frombuffer(data, _NUMPY[array.type])[array.offset : array.offset + len(array)]
 
 
-def filled(values: pa.Array | pa.ChunkedArray, value: Any) -> Any:
+def filled(values: pa.Array | pa.ChunkedArray | pa.Scalar, value: Any) -> Any:
     """The values, with one of their type for null. pyarrow imports pandas to make a scalar of a Python value."""
-    return pc.fill_null(values, arrow_scalar(value, values.type)) if values.null_count else values
+    if not isinstance(values, pa.Scalar) and not values.null_count:
+        return values
+    return pc.fill_null(values, arrow_scalar(value, values.type))
 
 
 def no_rows(schema: pa.Schema) -> pa.Table:
