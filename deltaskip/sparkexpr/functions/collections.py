@@ -245,7 +245,8 @@ def _repeat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if len(args) != 2 or is_collated(args[0]):
         return None
     value, count = coerce.type_of(args[0]), coerce.type_of(args[1])
-    if value is None or not (count == t.VOID or (count in t.INTEGRAL_BITS and count != t.LONG)):
+    # Spark 4.1, ArrayRepeat: ExpectsInputTypes, which casts no type but VOID
+    if value is None or count not in (t.VOID, t.INTEGER):
         return None
     return (args[0], coerce.cast_to(args[1], t.INTEGER)), t.ArrayType(value, is_nullable(args[0]))
 
