@@ -139,7 +139,8 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
         """The schema of columns that are read, in which parts of structs may be left out."""
         own = self.schema_arrow
         names = own.names
-        by_place = len(found) == len(own)
+        # Columns come in the order in which they were asked for. Names may repeat only where all are read.
+        by_place = found.names == names
         fields = [own.field(at if by_place else names.index(field.name)) for at, field in enumerate(found)]
         return pa.schema(
             [field.with_type(_typed(one.type, field.type)) for one, field in zip(found, fields, strict=True)]

@@ -61,7 +61,7 @@ def calls() -> list[str]:
     """The calls that can be bound."""
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     texts = [f"{name}({', '.join(args)})" for name, args in product(NAMES, (*PAIRS, *TRIPLES))]
-    texts += [f"({left} {operator} {right})" for operator, (left, right) in product(OPERATORS, PAIRS)]
+    texts += [f"({pair[0]} {operator} {pair[1]})" for operator, pair in product(OPERATORS, PAIRS)]
     found = []
     for text in texts:
         try:

@@ -1,5 +1,6 @@
 """Files as other writers, or other settings of theirs, make them."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from deltaskip.errors import StorageError
 from deltaskip.sparkexpr import types as t
 from deltaskip.stats import compute
+from deltaskip.stats.parquet_input import ParquetInput
 from tests.stats.rowwise import parsed
 
 MODES = ("auto", "scan")
@@ -158,3 +160,29 @@ def test_rows_that_are_all_deleted_leave_nothing(tmp_path: Path, mode: Any) -> N
     found = one(written(tmp_path, table), table.schema, mode=mode, deletion_vectors=[pa.array([0, 1, 2])])
     nulls = {"x": 0, "s": 0, "a": 0}
     assert found == {"numRecords": 3, "minValues": {}, "maxValues": {}, "nullCount": nulls, "tightBounds": True}
+
+
+@pytest.mark.parametrize("layout", [{"use_deprecated_int96_timestamps": True}, {}])
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+def test_columns_that_are_read_in_another_order_than_the_files_keep_their_names(
+    tmp_path: Path, mode: Any, statistics: bool, layout: dict[str, Any]
+) -> None:
+    columns = {
+        "t": (pa.array([None, 5, 7], pa.timestamp("us", "UTC")), t.TIMESTAMP),
+        "u": (pa.array([1, 2, 3], pa.int64()), t.LONG),
+        "s": (pa.array([None, None, "a"]), t.STRING),
+        "x": (pa.array([1.5, None, 3.0]), t.DOUBLE),
+    }
+    for names in (*permutations("tus"), *permutations(columns)):
+        path = written(tmp_path, pa.table({name: columns[name][0] for name in columns if name in names}),
+                       write_statistics=statistics, **layout)  # fmt: skip
+        for asked in (names, names[:2]):
+            schema = t.StructType(tuple(t.StructField(name, columns[name][1]) for name in asked))
+            found = one(path, schema, mode=mode)
+            nulls = {name: columns[name][0].null_count for name in asked}
+            assert {name: found["nullCount"].get(name, nulls[name]) for name in asked} == nulls
+            assert found["minValues"].get("u", 1) == 1 and found["maxValues"].get("s", "a") == "a"
+            read = ParquetInput(pa.OSFile(str(path))).read_row_groups([0], list(asked))
+            assert read.column_names == list(asked)
+            assert [read[name].null_count for name in asked] == list(nulls.values())
