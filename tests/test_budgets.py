@@ -14,9 +14,9 @@ from tests.test_architecture import PACKAGE, ROOT, tracked_files
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
-    "": 4_000,
-    "actions": 1_700,
-    "alter": 2_800,
+    "": 3_950,
+    "actions": 1_650,
+    "alter": 2_750,
     "catalogs": 5_000,
     "change_feed": 2_350,
     "cli": 4_900,
@@ -33,7 +33,7 @@ LIMITS: dict[str, int] = {
     "skipping": 10_450,
     "spark": 14_350,
     "sparkexpr": 42_600,
-    "statements": 5_850,
+    "statements": 5_750,
     "stats": 5_650,
     "storage": 3_700,
     "table": 4_950,
