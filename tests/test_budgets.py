@@ -42,7 +42,7 @@ LIMITS: dict[str, int] = {
 }
 LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_150,
-    "actions": 1_300,
+    "actions": 1_250,
     "alter": 2_000,
     "catalogs": 6_150,
     "change_feed": 1_450,
@@ -62,9 +62,9 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 3_950,
     "schema": 400,
     "skipping": 7_300,
-    "spark": 14_500,
+    "spark": 14_450,
     "sparkexpr": 17_150,
-    "statements": 1_400,
+    "statements": 1_350,
     "stats": 3_100,
     "storage": 2_700,
     "table": 3_100,
