@@ -278,8 +278,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
     """Skip a module that needs a package of the extra `reference` which is not installed."""
     report = yield
     missing = re.search(
-        r"No module named '(pyspark|deltalake|duckdb|unitycatalog|pydantic)\b",
-        str(report.longrepr or ""),
+        r"No module named '(pyspark|deltalake|duckdb|unitycatalog|pydantic)\b", str(report.longrepr or "")
     )
     if report.outcome == "failed" and missing and find_spec(missing[1]) is None:
         report.outcome = "skipped"

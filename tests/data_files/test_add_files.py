@@ -564,14 +564,7 @@ def test_files_of_duckdb_and_polars_are_added(tmp_path: Path) -> None:
     table.add_files(["duckdb.parquet", "polars.parquet"])
     first, second = (json.loads(add["stats"]) for add in adds(table))
     assert (
-        first["minValues"]
-        == first["maxValues"]
-        == {
-            "id": 1,
-            "name": "a",
-            "x": 1.5,
-            "ts": "2024-01-01T12:00:00.000Z",
-        }
+        first["minValues"] == first["maxValues"] == {"id": 1, "name": "a", "x": 1.5, "ts": "2024-01-01T12:00:00.000Z"}
     )
     assert second["maxValues"]["x"] == "NaN"
     assert len(deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table()) == 2

@@ -202,12 +202,7 @@ def test_no_points_keep_no_row() -> None:
     assert bytes(in_range_binary(text, text, pa.array([], pa.string()))) == b"\x00"
 
 
-INTS, OTHERS, TEXT, REALS = (
-    pa.array([1, 2]),
-    pa.array([1, 2, 3]),
-    pa.array(["a", "b"]),
-    pa.array([1.0, 2.0]),
-)
+INTS, OTHERS, TEXT, REALS = (pa.array([1, 2]), pa.array([1, 2, 3]), pa.array(["a", "b"]), pa.array([1.0, 2.0]))
 
 
 def test_wrong_formats_lengths_and_operators_are_refused() -> None:

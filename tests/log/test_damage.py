@@ -211,13 +211,7 @@ class TestCompaction:
         expected = table.paths()
         table.json_lines(
             f"{1:020d}.{2:020d}.compacted.json",
-            [
-                {"txn": {"appId": "x", "version": 9}},
-                add("c"),
-                remove("a"),
-                add("b", dv="q"),
-                remove("b", dv="p"),
-            ],
+            [{"txn": {"appId": "x", "version": 9}}, add("c"), remove("a"), add("b", dv="q"), remove("b", dv="p")],
         )
         for version in (1, 2):
             (table.log / log_name(version, "json")).unlink()

@@ -118,12 +118,7 @@ def test_small_sources_are_joined_by_the_driver(
     ],
 )
 def test_what_may_be_left_to_spark_for_a_row_is_done_by_jobs_from_the_beginning(
-    spark: Any,
-    tmp_path: Path,
-    carried_out_by_the_driver: list[int],
-    ddl: str,
-    properties: dict[str, str],
-    values: str,
+    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int], ddl: str, properties: dict[str, str], values: str
 ) -> None:
     table = DeltaTable.create(tmp_path / "t", ddl, properties={**properties, **VECTORS})
     given = spark.range(1, 3).selectExpr("id", f"{values} AS v")

@@ -126,13 +126,7 @@ def test_nothing_of_an_action_is_lost(table: TableBuilder) -> None:
         "baseRowId": 7,
         "defaultRowCommitVersion": 8,
         "clusteringProvider": "liquid",
-        "deletionVector": {
-            "storageType": "u",
-            "pathOrInlineDv": "x",
-            "offset": 4,
-            "sizeInBytes": 5,
-            "cardinality": 6,
-        },
+        "deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": 4, "sizeInBytes": 5, "cardinality": 6},
     }
     old = {
         "deletionTimestamp": NOW,

@@ -43,7 +43,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
                     "ts": pa.array([number * DAY + i for i in range(10)], pa.timestamp("us", "UTC")),
                     "c": [str(number)] * 10,
                     "st": [{"k": i} for i in ids],
-                },
+                }
             )
         )
     return made

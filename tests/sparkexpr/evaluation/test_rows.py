@@ -293,10 +293,7 @@ def test_unbound_columns_cannot_be_evaluated() -> None:
 
 def test_conflicting_collations_are_refused_while_binding() -> None:
     schema = StructType(
-        (
-            StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),
-            StructField("d", STRING),
-        )
+        (StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}), StructField("d", STRING))
     )
     with pytest.raises(PredicateError):
         bind(parse_sql("c = d"), schema)

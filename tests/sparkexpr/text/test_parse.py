@@ -347,10 +347,7 @@ def test_opaque_sql_still_tells_its_columns() -> None:
     assert columns_of(parse_sql("f(DISTINCT b.c) = 1 AND a = 2")) == (("b", "c"), ("a",))
 
 
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [("  -- nothing", 1), *cases(__file__, "wrong_syntax.txt")],
-)
+@pytest.mark.parametrize(("text", "column"), [("  -- nothing", 1), *cases(__file__, "wrong_syntax.txt")])
 def test_wrong_syntax_is_named_with_its_place(text: str, column: str) -> None:
     with pytest.raises(PredicateError, match=f"line 1, column {column}:"):
         parse_sql(text)

@@ -71,10 +71,7 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
     return ds.DeltaTable(path)
 
 
-@looped(
-    "where, files",
-    cases(__file__, "pruned_functions.txt"),
-)
+@looped("where, files", cases(__file__, "pruned_functions.txt"))
 def test_a_function_of_a_column_prunes(five: ds.DeltaTable, where: str, files: str) -> None:
     assert "".join(five.scan(where=where).files()["path"].to_pylist()) == files
 
