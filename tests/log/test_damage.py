@@ -14,14 +14,6 @@ from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, r
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 
 
-@pytest.fixture
-def five(table: TableBuilder) -> TableBuilder:
-    """Commits 0 to 4, one file each."""
-    for version in range(5):
-        table.commit(add(f"f{version}"))
-    return table
-
-
 @pytest.mark.parametrize(
     "text",
     [

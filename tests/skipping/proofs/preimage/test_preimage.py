@@ -122,7 +122,7 @@ def _preimages_of_random_results(seed: int) -> list[tuple[types.DataType, str]]:
     bound = bind_expression(node, schema, (), "none", zone)
     result = type_of(bound)
     assert result is not None
-    results = [(value, _value(bound, value, zone)) for value in [*values, None]]
+    results = [(value, value_of(bound, value, zone)) for value in [*values, None]]
     outcomes = []
     for _, wanted in results:
         op = rng.choice(["=", "!=", "<", "<=", ">", ">="])
@@ -144,7 +144,7 @@ def _constant(rng: random.Random, type_: types.DataType) -> Literal:
     return Literal(random_value(rng, type_), type_)
 
 
-def _value(node: Node, value: Any, zone: str) -> Any:
+def value_of(node: Node, value: Any, zone: str) -> Any:
     try:
         return evaluate(node, {("c",): value}, zone)
     except EvaluationError:
