@@ -24,6 +24,7 @@ from tests.dml.tables import info_of
 from tests.each import each
 from tests.footers import LOGICAL, STRUCT, Element, change_footer, change_types
 from tests.looped import looped
+from tests.noted import noted
 from tests.sparkexpr.kernels.variant_twin import metadata_of, shredded, variant_type
 
 UTC = datetime.UTC
@@ -50,15 +51,7 @@ def stats_of(table: DeltaTable) -> dict[str, Any]:
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of files whose rows were read to check rules."""
-    found: list[str] = []
-    batches = file_rules._batches
-
-    def spy(snapshot: Any, file: Any, *rest: Any) -> Any:
-        found.append(file.add.path)
-        return batches(snapshot, file, *rest)
-
-    monkeypatch.setattr(file_rules, "_batches", spy)
-    return found
+    return noted(monkeypatch, file_rules, "_batches", lambda snapshot, file, *_: file.add.path)
 
 
 def test_a_file_in_the_folder_is_logged_by_its_relative_path_and_counted(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, VersionNotFound
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log import loading
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from tests.noted import noted
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 
@@ -235,13 +236,7 @@ class TestCompaction:
 def test_of_very_many_damaged_checkpoints_some_are_tried(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         (five.log / f"{4:020}.checkpoint.{number:036}.parquet").write_bytes(b"PAR1")
-    opened: list[object] = []
-
-    def counted(*args: object) -> object:
-        opened.append(args)
-        return open_checkpoint(*args)
-
-    monkeypatch.setattr("deltaskip.log.loading.open_checkpoint", counted)
+    opened = noted(monkeypatch, loading, "open_checkpoint", lambda *given: given)
     assert five.load().version == 4
     assert len(opened) == 100
 

@@ -15,6 +15,7 @@ from deltaskip import CommitConflict, DeltaTable, TableNotFound
 from deltaskip.storage.local import LocalStorage
 from deltaskip.txn import commit_loop
 from tests.extent import some
+from tests.noted import noted
 
 DDL = "id BIGINT, v STRING"
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -304,16 +305,9 @@ def test_a_log_that_was_put_back_conflicts(tmp_path: Path) -> None:
 
 def test_a_commit_asks_once_more_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", 1)
-    asked: list[str] = []
-    info = LocalStorage.info
-
-    def counted(self: LocalStorage, path: str) -> Any:
-        asked.append(os.path.basename(path))
-        return info(self, path)
-
     transaction = table.transaction()
     transaction.set_app_version("app", 1)
-    monkeypatch.setattr(LocalStorage, "info", counted)
+    asked = noted(monkeypatch, LocalStorage, "info", lambda _, path: os.path.basename(path))
     transaction.commit()
     # Its own commit, and that of the version before: whether it is still the last one, and the same, before it is
     # written, in the folder in which it is written, and afterwards.

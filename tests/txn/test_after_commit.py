@@ -14,6 +14,7 @@ from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing, loading
 from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop as module
+from tests.noted import noted
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -48,14 +49,8 @@ def test_a_handle_that_stays_open_begins_at_its_own_checkpoint_without_a_listing
     # The first checkpoint looks for old commits.
     for number in range(5):
         table.append(pa.table({"id": [number]}))
-    listed: list[str] = []
     list_from = LocalStorage.list_from
-
-    def counted(self: LocalStorage, directory: str, start: str) -> Any:
-        listed.append(start)
-        return list_from(self, directory, start)
-
-    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    listed = noted(monkeypatch, LocalStorage, "list_from", lambda _, directory, start: start)
     for number in range(5, 33):
         table.append(pa.table({"id": [number]}))
         if number == 20:
