@@ -1,7 +1,7 @@
-"""Calls that a test notes, while the function still does what it does."""
+"""What tests put in the place of functions: one that notes its calls, or one that only fails."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,3 +17,12 @@ def noted(patch: pytest.MonkeyPatch, owner: object, name: str, what: Callable[..
 
     patch.setattr(owner, name, noting)
     return found
+
+
+def raising(error: BaseException) -> Callable[..., NoReturn]:
+    """Return a function that raises an error, whatever it is given."""
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    return fail

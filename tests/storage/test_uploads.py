@@ -15,7 +15,7 @@ from deltaskip.data_files.data_file import OpenDataFile
 from deltaskip.errors import StorageError
 from deltaskip.storage import LocalStorage, Storage
 from deltaskip.storage.uploads import PART_BYTES, _Uploads, publish_growing
-from tests.noted import noted
+from tests.noted import noted, raising
 from tests.storage.counted import server, stored_at
 from tests.storage.slow_s3 import SlowS3
 
@@ -96,10 +96,7 @@ def test_an_upload_that_fails_is_a_failed_write(
 ) -> None:
     import obstore
 
-    def refused(*_: object, **__: object) -> None:
-        raise PermissionError("no")
-
-    monkeypatch.setattr(obstore, "put", refused)
+    monkeypatch.setattr(obstore, "put", raising(PermissionError("no")))
     with pytest.raises(StorageError), publish_growing(storage[0], f"{storage[1]}/refused") as (name, begin):
         begin()
         Path(name).write_bytes(b"x" * (2 * PART_BYTES))

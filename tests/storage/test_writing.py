@@ -19,6 +19,7 @@ from deltaskip.storage import LocalStorage, Storage, local_writing
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.tree import files_below
+from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 Made = tuple[Storage, str]
@@ -169,10 +170,7 @@ def test_the_checksum_that_hadoop_keeps_of_a_replaced_file_goes(tmp_path: Path) 
 
 
 def test_without_links_the_file_is_renamed_and_never_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_links(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "Operation not permitted")))
     storage, path = LocalStorage(), str(tmp_path / "x")
     storage.put_if_absent(path, b"first")
     with pytest.raises(FileExistsError):
@@ -182,10 +180,7 @@ def test_without_links_the_file_is_renamed_and_never_replaces(tmp_path: Path, mo
 
 
 def test_a_file_system_with_neither_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_links(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "Operation not permitted")))
     monkeypatch.setattr(local_writing.ctypes, "CDLL", lambda *_, **__: object())  # type: ignore[attr-defined]
     with pytest.raises(StorageError, match="store the table on another file system"):
         LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
@@ -193,10 +188,7 @@ def test_a_file_system_with_neither_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(StorageError, match=f"Cannot write {tmp_path}/x: No space left on device"):
         LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
     assert os.listdir(tmp_path) == []

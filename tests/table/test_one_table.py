@@ -15,7 +15,7 @@ from deltaskip import CommitConflict, DeltaTable, TableNotFound
 from deltaskip.storage.local import LocalStorage
 from deltaskip.txn import commit_loop
 from tests.extent import some
-from tests.noted import noted
+from tests.noted import noted, raising
 
 DDL = "id BIGINT, v STRING"
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -283,10 +283,7 @@ def test_a_log_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path, m
 def test_a_valid_commit_stays_when_the_look_at_its_table_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", 3)
 
-    def failing(*_: object) -> None:
-        raise ds.StorageError("no answer")
-
-    monkeypatch.setattr(commit_loop, "check_same_table", failing)
+    monkeypatch.setattr(commit_loop, "check_same_table", raising(ds.StorageError("no answer")))
     table.append(rows(7))
     assert DeltaTable(tmp_path / "t").version == 4
 

@@ -14,7 +14,7 @@ from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing, loading
 from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop as module
-from tests.noted import noted
+from tests.noted import noted, raising
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -170,10 +170,7 @@ def test_a_table_of_many_files_gets_its_checksums_with_checkpoints(
 def test_a_checksum_that_fails_leaves_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make_table(tmp_path / "t")
 
-    def fail(*_: object) -> None:
-        raise StorageError("the disk is full")
-
-    monkeypatch.setattr(module, "write_checksum_after", fail)
+    monkeypatch.setattr(module, "write_checksum_after", raising(StorageError("the disk is full")))
     with pytest.warns(MaintenanceWarning, match="was committed, but its version checksum failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]
@@ -185,10 +182,7 @@ def test_a_checkpoint_that_fails_leaves_the_commit(
 ) -> None:
     table = make_table(tmp_path / "t", {"delta.checkpointInterval": "1"})
 
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(module, "write_checkpoint", fail)
+    monkeypatch.setattr(module, "write_checkpoint", raising(error))
     with pytest.warns(MaintenanceWarning, match="was committed, but its checkpoint failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]

@@ -22,7 +22,7 @@ from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop, turns
 from deltaskip.txn.commit_loop import CommitLoop
 from deltaskip.txn.transaction import Transaction
-from tests.noted import noted
+from tests.noted import noted, raising
 
 Act = Callable[[DeltaTable], Any]
 
@@ -254,10 +254,7 @@ def test_files_of_many_partitions_are_durable_before_the_commit_has_its_name(
     for file in files:
         assert before.index(file) < before.index(os.path.dirname(file))
 
-    def broken(handle: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "fsync", broken)
+    monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
     with pytest.raises(StorageError, match="Input/output error"):
         table.append(data)
     assert len(list((tmp_path / "t").rglob("*.parquet"))) == 20
@@ -344,11 +341,8 @@ def test_a_file_that_cannot_be_synced_stops_the_commit(tmp_path: Path, monkeypat
     table = make(tmp_path / "t")
     before = sorted(path.name for path in (tmp_path / "t").rglob("*"))
 
-    def broken(handle: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as inside:
-        inside.setattr(os, "fsync", broken)
+        inside.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
         with pytest.raises(StorageError, match="Input/output error"):
             ACTS["append"](table)
     assert sorted(path.name for path in (tmp_path / "t").rglob("*")) == before

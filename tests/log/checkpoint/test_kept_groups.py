@@ -29,6 +29,7 @@ from deltaskip.stats.row_group_copy import RowGroupCopy
 from deltaskip.storage import LocalStorage, open_storage
 from tests.extent import extent, seed
 from tests.log.builder import TableBuilder, add, metadata, remove
+from tests.noted import raising
 
 NOW = time.time_ns() // 1_000_000
 MONTH = 30 * 86_400_000
@@ -421,10 +422,7 @@ def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
     table = grown(tmp_path, "v2")
     before = {file.name for file in (table.log / "_sidecars").iterdir()}
 
-    def full(_: object) -> Any:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(write, "state_rows", full)
+    monkeypatch.setattr(write, "state_rows", raising(OSError(28, "No space left on device")))
     with pytest.raises(OSError):
         write_checkpoint(table.load())
     assert {file.name for file in (table.log / "_sidecars").iterdir()} == before
