@@ -54,7 +54,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "docs": 1_150,
     "features": 650,
     "kernels": 3_300,
-    "log": 6_600,
+    "log": 6_550,
     "maintenance": 5_750,
     "mutants": 450,
     "reading": 6_200,

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from deltaskip.stats.row_group_copy import RowGroupCopy
 from deltaskip.storage import LocalStorage, open_storage
 from tests.extent import extent, seed
 from tests.log.builder import TableBuilder, add, metadata, remove
-from tests.noted import raising
+from tests.noted import noted, raising
 
 NOW = time.time_ns() // 1_000_000
 MONTH = 30 * 86_400_000
@@ -140,19 +139,11 @@ def parsed(snapshot: Snapshot) -> list[Any]:
 
 
 @pytest.fixture
-def copies(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Small row groups are copied, too; the value lists how many each copy had."""
     monkeypatch.setattr(kept_groups, "_FEW_ROWS", 3)
     monkeypatch.setattr(kept_groups, "_TIMES", 2)
-    counts: list[int] = []
-    append = RowGroupCopy.append
-
-    def counted(self: RowGroupCopy, groups: Any) -> None:
-        append(self, groups)
-        counts.append(len(groups))
-
-    monkeypatch.setattr(RowGroupCopy, "append", counted)
-    yield counts
+    return noted(monkeypatch, RowGroupCopy, "append", lambda _, groups: len(groups))
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
@@ -196,14 +187,7 @@ def test_a_checkpoint_of_one_commit_more_writes_few_rows(
 ) -> None:
     properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": "1"}
     ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
-    written: list[int] = []
-    put = write.CheckpointFile.write
-
-    def counted(self: Any, action: str, values: pa.StructArray) -> None:
-        written.append(len(values))
-        put(self, action, values)
-
-    monkeypatch.setattr(write.CheckpointFile, "write", counted)
+    written = noted(monkeypatch, write.CheckpointFile, "write", lambda _, action, values: len(values))
     for number in range(60):
         # A handle that stays open reads a newer checkpoint after a hundred commits.
         ds.DeltaTable(tmp_path / "t").append(pa.table({"id": [number]}))
