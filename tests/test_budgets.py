@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 5_800,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 6_150,
+    "": 6_200,
     "actions": 1_250,
     "alter": 2_000,
     "catalogs": 6_150,
@@ -59,7 +59,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "mutants": 450,
     "reading": 6_200,
     "reference": 9_850,
-    "rows": 3_950,
+    "rows": 3_900,
     "schema": 400,
     "skipping": 7_250,
     "spark": 14_350,

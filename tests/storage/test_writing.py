@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from deltaskip.storage import LocalStorage, Storage, local_writing
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.tree import files_below
+from tests.each import in_threads
 from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
@@ -78,11 +78,7 @@ def test_of_many_writers_one_creates_the_file(creating: Made) -> None:
             return
         won.append(data)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(write, range(16))
     assert len(won) == 1
     assert storage.read(f"{root}/t/x") == won[0]
 
@@ -279,11 +275,7 @@ def test_a_folder_goes_although_others_write_into_it_and_delete_it(tmp_path: Pat
             except Exception as error:  # the test shows it
                 failed.append(error)
 
-        threads = [threading.Thread(target=each) for each in (write, drop, drop)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda act: act(), (write, drop, drop))
         assert not failed and not folder.exists()
 
 
