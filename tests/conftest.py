@@ -312,6 +312,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def small_row_groups_are_copied() -> Iterator[None]:
     """Into the next checkpoint, as large ones are."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("deltaskip.log.checkpoint.kept_groups._FEW_ROWS", 1)
+        patched.setattr("deltaskip.log.checkpoint.kept_groups.FEW_ROWS", 1)
         patched.setattr("deltaskip.log.checkpoint.kept_groups._TIMES", 1)
         yield

@@ -127,6 +127,56 @@ print(*sorted(sys.modules), flush=True)
     assert not planned & _NOT_PLANNING
 
 
+_OPERATIONS = """
+import os, sys
+import pyarrow as pa
+import deltaskip as ds
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
+
+def rows(first, end):
+    texts = [f"v{number}" for number in range(first, end)]
+    columns = [arrow_array(list(range(first, end)), pa.int64()), arrow_array(texts, pa.string())]
+    return pa.Table.from_arrays(columns, names=["id", "s"])
+
+path = sys.argv[1]
+table = lambda: ds.DeltaTable(path)
+properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
+operations = {
+    "create": lambda: ds.DeltaTable.create(path, "id BIGINT, s STRING", properties=properties),
+    "append": lambda: table().append(rows(0, 50)),
+    "update": lambda: table().update({"s": "upper(s)"}, "id > 3 AND s LIKE 'v%'"),
+    "delete": lambda: table().delete("id = 2"),
+    "merge": lambda: table().merge(rows(40, 100), "t.id = s.id", "s", "t")
+        .when_matched_update_all().when_not_matched_insert_all().execute(),
+    "optimize": lambda: table().optimize(),
+    "z-order": lambda: table().optimize(zorder_by=["id"]),
+    "read": lambda: table().scan("id > 3").to_arrow(),
+    "explain": lambda: str(table().scan("id > 3").explain()),
+    "history": lambda: table().history(),
+    "changes": lambda: table().changes(1).to_arrow(),
+    "overwrite": lambda: table().overwrite(rows(0, 5), where="id < 10"),
+    "restore": lambda: table().restore(1),
+    "checkpoint": lambda: table().checkpoint(),
+    "recompute": lambda: table().recompute_stats(),
+    "stats": lambda: str(table().stats()),
+    "alter": lambda: table().alter(ds.SetProperty("a.b", "c")),
+    "top": lambda: table().scan("id > 1").top(2, by="id").to_arrow(),
+}
+for name, operation in operations.items():
+    process = os.fork()
+    if not process:
+        operation()
+        os._exit("pandas" in sys.modules)
+    assert os.waitpid(process, 0)[1] == 0, f"{name} imports pandas, or fails"
+"""
+
+
+def test_operations_do_not_import_pandas_as_pyarrow_does_for_python_values(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _OPERATIONS, tmp_path / "t"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with one file and a checkpoint; tests only read it."""

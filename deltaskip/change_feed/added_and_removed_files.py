@@ -23,7 +23,7 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.file_list import decoded_paths, files_schema, partition_structs
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.sparkexpr.types import StructField, physical_name
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_not_false, no_rows, numpy_values, one_chunk
 
 _COLUMNS = ("path", "partition_values", "size", "data_change", "deletion_vector")
 
@@ -43,13 +43,13 @@ def file_changes(snapshot: Snapshot, version: int, time_zone: str) -> pa.Table:
     numbers = range(version + 1, snapshot.version + 1)
     schema = _schema(snapshot)
     if not numbers:
-        return schema.empty_table()
+        return no_rows(schema)
     check_same_table(snapshot)
     listing = list_log(snapshot.storage, snapshot.root, numbers[0])
     files = VersionRange(numbers[0], numbers[-1], snapshot, listing).commits
     commits = read_commits(snapshot.storage, snapshot.root, files, _COLUMNS)
     if not len(commits.actions):
-        return schema.empty_table()
+        return no_rows(schema)
     return pa.table(_columns(commits, snapshot, time_zone), schema=schema)
 
 
@@ -156,7 +156,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
     root = snapshot.root
     if first > snapshot.version:
         nothing = arrow_array(np.zeros(0, np.int64))
-        return AddedFiles(FILE_SCHEMA.empty_table(), nothing, nothing)
+        return AddedFiles(no_rows(FILE_SCHEMA), nothing, nothing)
     listing = list_log(snapshot.storage, root, first)
     earliest = min(listing.commits, default=snapshot.version)
     first = first if deleted.fail_on_data_loss else max(first, earliest)
@@ -177,7 +177,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
     actions = commits.actions.combine_chunks()
     if not len(actions):
         nothing = arrow_array(np.zeros(0, np.int64))
-        return AddedFiles(FILE_SCHEMA.empty_table(), nothing, nothing)
+        return AddedFiles(no_rows(FILE_SCHEMA), nothing, nothing)
     of = np.array([file.version for file in commits.files], np.int64)[numpy_values(actions["commit"])]
     changes = numpy_values(is_not_false(one_chunk(actions["data_change"])))
     removes = numpy_values(actions["is_remove"])

@@ -334,7 +334,8 @@ class ChangeScan(ScanFrames, Reopened):
     def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
-            listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_values.arrow_array([], pa.int64())
+            listed = arrow_values.no_rows(files_schema(self.snapshot, _LISTED))
+            rows = arrow_values.arrow_array([], pa.int64())
             may = np.zeros(0, np.bool_)
         else:
             [(listed, rows, may)] = chosen
@@ -547,8 +548,8 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
     parts = [] if first is None else [files_of_state(first)]
     if files:
         changes = feed_files(commits, snapshot, compared.every)
-        at_first = pc.equal(changes.versions, files[0].version)
-        if pc.any(pc.and_(at_first, pc.equal(changes.types, "delete"))).as_py():
+        at_first = pc.equal(changes.versions, arrow_values.arrow_scalar(files[0].version, pa.int64()))
+        if pc.any(pc.and_(at_first, pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())))).as_py():
             check_removed_rows(commits, snapshot)
         if not wanted.net:
             compared = compared.without(_one_sided(changes))
@@ -559,7 +560,8 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
 def _one_sided(changes: FeedFiles) -> set[int]:
     """The versions that only insert rows, or only delete rows, of which none can be a row that only moved."""
     numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
-    inserts = np.bincount(at, pc.fill_null(pc.equal(changes.types, "insert"), False).cast(pa.int64()).to_numpy())
+    inserted = pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string()))
+    inserts = np.bincount(at, arrow_values.true_rows(inserted))
     total = np.bincount(at, minlength=len(numbers))
     return set(numbers[(inserts == 0) | (inserts == total)].tolist())
 

@@ -14,6 +14,7 @@ from deltaskip.cli.display import json_values
 from deltaskip.doors import first_line
 from deltaskip.errors import SchemaError
 from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, row_reads
+from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.table.table import DeltaTable
 
 CHANGE_COLUMN = "_change"
@@ -47,7 +48,7 @@ def _key(files: pa.Table) -> pa.ChunkedArray:
     """The path and the deletion vector, by which files with the same rows are recognized."""
     vector = files["deletion_vector"]
     parts = [pc.struct_field(vector, [name]) for name in ("path_or_inline_dv", "offset")]
-    texts = [pc.fill_null(pc.cast(part, pa.string()), "") for part in parts]
+    texts = [filled(pc.cast(part, pa.string()), "") for part in parts]
     return pc.binary_join_element_wise(files["uri"], *texts, "\0")
 
 

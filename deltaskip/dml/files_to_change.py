@@ -242,10 +242,10 @@ def _joined(snapshot: Snapshot, columns: Sequence[str], found: Sequence[DataFile
     if len(found) == 1:
         return found[0]
     schema = pa.schema([actions.FILE_SCHEMA.field(name) for name in columns])
-    listed = [files_schema(snapshot, _LISTED).empty_table(), *(each.listed for each in found)]
+    listed = [arrow_values.no_rows(files_schema(snapshot, _LISTED)), *(each.listed for each in found)]
     counts = [arrow_values.arrow_array([], pa.int64()), *(each.live_rows for each in found)]
     return DataFiles(
         pa.concat_tables(listed).combine_chunks(),
-        pa.concat_tables([schema.empty_table(), *(each.logged for each in found)]).combine_chunks(),
+        pa.concat_tables([arrow_values.no_rows(schema), *(each.logged for each in found)]).combine_chunks(),
         pa.concat_arrays(counts),
     )

@@ -856,8 +856,8 @@ cdef class RowTaker:
         present[0] = found
         at = self.done
         for i in range(values):
-            there = levels[i] == defined
-            # The bit of what is no slot is that of the next one.
+            # The bit of what is no slot is that of the next one, which may be in a page without nulls.
+            there = levels[i] == defined or levels[i] < slot
             self.valid[at >> 3] = <uint8_t>((self.valid[at >> 3] & ~(1 << (at & 7))) | there << (at & 7))
             at += levels[i] >= slot
         slots[0] = at - self.done

@@ -1,8 +1,8 @@
-"""Log compactions: when one is used for missing commits, and the condition under which it can be.
+"""Log compactions: when one is used in place of commits, and the condition under which it can be.
 
-A compaction contains the reconciled actions of its range; a reader that has the commits does not need it. If commits
-are missing, the order of the compaction's actions is unknown. The result is then certain only if the order does not
-matter: one action per logical file, one add per path, one action of every other key. Anything else is refused.
+A compaction contains the reconciled actions of its range, in unknown order. The result is certain only if the order
+does not matter: one action per logical file, one add per path, one action of every other key. Anything else is refused;
+a reader that has the commits then reads these.
 """
 
 from collections import defaultdict
@@ -19,35 +19,47 @@ _KEY_MEMBER = {"protocol": None, "metaData": None, "txn": "appId", "domainMetada
 
 
 def cover(
-    commits: Mapping[int, LogFile], compactions: Sequence[LogFile], start: int, end: int
+    commits: Mapping[int, LogFile], compactions: Sequence[LogFile], start: int, end: int, most: int | None = None
 ) -> tuple[LogFile, ...] | None:
     """Return the commits start … end, with log compactions for missing commits; None if neither exists.
 
-    A compaction is used only from its first version on, and only for a range in which a commit is missing: commits
-    contain everything that a compaction contains, and also their order.
+    A compaction is used only from its first version on. Commits contain everything that a compaction contains, their
+    order and their writers, too.
+
+    Args:
+        commits: The commits of the log, by version.
+        compactions: Its log compactions.
+        start: The first version.
+        end: The last version.
+        most: If more commits than this are there, the fewest files are returned, and the last commit in any case.
+            None: all commits that are there.
     """
     if all(version in commits for version in range(start, end + 1)):
-        return tuple(commits[version] for version in range(start, end + 1))
+        if most is None or end - start < most:
+            return tuple(commits[version] for version in range(start, end + 1))
+        step, compactions = 1, [each for each in compactions if each.end < end]
+    else:
+        step = 0
     by_start: dict[int, list[LogFile]] = defaultdict(list)
     for compaction in compactions:
         by_start[compaction.version].append(compaction)
-    # best[v]: the smallest number of compactions that lead from v to the end, and the first file of that path.
+    # best[v]: the smallest number of compactions (or of files) from v to the end, and the first file of that path.
     best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
     # Only versions at which a file starts: a stray name far above the rest must not cost a loop over all numbers.
     for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
         ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
         if version in commits and version + 1 in best:
-            ways.append((best[version + 1][0], commits[version]))
+            ways.append((best[version + 1][0] + step, commits[version]))
         if ways:
             best[version] = min(ways, key=lambda way: way[0])
     files: list[LogFile] = []
     version = start
     while version <= end:
-        step = best.get(version, (0, None))[1]
-        if step is None:
+        file = best.get(version, (0, None))[1]
+        if file is None:
             return None
-        files.append(step)
-        version = (step.end if step.kind is Kind.COMPACTION else step.version) + 1
+        files.append(file)
+        version = (file.end if file.kind is Kind.COMPACTION else file.version) + 1
     return tuple(files)
 
 

@@ -23,7 +23,7 @@ from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.storage import Storage, is_local, join, storage_for
 from deltaskip.storage.gate import delete_file
 
@@ -91,7 +91,8 @@ def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:
     kinds = fields.get("storage_type", fields.get("storageType"))
     texts = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
     # A file contains the vectors of many data files.
-    named = pc.binary_join_element_wise(kinds, texts, "").filter(pc.not_equal(kinds, "i"))
+    named = pc.binary_join_element_wise(kinds, texts, arrow_scalar("", pa.string()))
+    named = named.filter(pc.not_equal(kinds, arrow_scalar("i", pa.string())))
     unique = pc.unique(named).drop_null().to_pylist()
     root, keys = hadoop_path(table_root, "x")[:-1], []
     for text in unique:

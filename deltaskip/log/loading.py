@@ -36,7 +36,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.settings import options
 from deltaskip.sparkexpr.types import DataType, leaves
 from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
-from deltaskip.storage.interface import CutShort
+from deltaskip.storage.interface import IN_FLIGHT, CutShort
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.warning import warn
 
@@ -532,7 +532,7 @@ def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None 
     """
     unusable: errors.CorruptLog | None = None
     damaged = 0
-    for segment in candidate_segments(listing, version):
+    for segment in candidate_segments(listing, version, IN_FLIGHT if storage.remote else None):
         if segment.checkpoint is not None and damaged >= _MOST_DAMAGED:
             continue
         if segment.checkpoint is None and not storage.remote and _bytes_of(segment.commits) < _WATCHED_BYTES:
@@ -549,10 +549,22 @@ def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None 
                     unusable = unusable or error
                     damaged += 1
                     continue
-            tail, checksum = progress.result(reading)
+            try:
+                tail, checksum = progress.result(reading)
+            except errors.CorruptLog as error:
+                if not _has_commits_for(listing, segment):
+                    raise
+                unusable = unusable or error
+                continue
         return Snapshot(storage, segment, checkpoint, tail, checksum)
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
+
+
+def _has_commits_for(listing: LogListing, segment: LogSegment) -> bool:
+    """Whether the log has the commits for the compactions that a segment uses."""
+    ranges = [range(each.version, each.end + 1) for each in segment.commits if each.kind is Kind.COMPACTION]
+    return bool(ranges) and all(version in listing.commits for each in ranges for version in each)
 
 
 def _opened(storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object]) -> Checkpoint:

@@ -28,7 +28,7 @@ class CheckpointRef:
 class LogSegment:
     """Files that make up one version: a complete checkpoint or none, and every commit after it, without gaps.
 
-    commits: ascending; contains a log compaction only if commits of its range are missing. compactions: all of the
+    commits: ascending, with log compactions in place of commits that are missing or many. compactions: all of the
     listing, used or not. own_commit and checksum: the version's commit file and `.crc`, if they exist.
     """
 
@@ -111,12 +111,17 @@ def list_commits(storage: Storage, root: str, first: int) -> list[LogFile]:
     return sorted(read_listing(root, listed).commits.values(), key=lambda file: file.version)
 
 
-def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterator[LogSegment]:
-    """Yield every segment that rebuilds a version (the latest if wanted is None), in order of preference.
+def candidate_segments(listing: LogListing, wanted: int | None = None, most: int | None = None) -> Iterator[LogSegment]:
+    """Yield every segment that rebuilds a version, in order of preference.
 
-    The first starts at the newest complete checkpoint; the others are for the case that a checkpoint is unreadable.
-    Before the first, raises VersionNotFound if the log lacks the version, or no longer contains the files to rebuild
-    it, and CorruptLog if a required file is missing.
+    The first starts at the newest complete checkpoint; the others are for the case that a checkpoint, or a compaction
+    in place of many commits, cannot be used. Before the first, raises VersionNotFound if the log lacks the version, or
+    no longer contains the files to rebuild it, and CorruptLog if a required file is missing.
+
+    Args:
+        listing: The log.
+        wanted: The version; None for the latest.
+        most: With more commits than this, log compactions are preferred; see `cover`.
     """
     target = _target(listing, wanted)
     found = False
@@ -129,6 +134,9 @@ def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterat
                 first_gap = _gap(listing, start, target)
             continue
         found = True
+        fewer = cover(listing.commits, listing.compactions, start, target, most) or commits
+        if fewer != commits:
+            yield make_segment(listing, target, checkpoint, fewer)
         yield make_segment(listing, target, checkpoint, commits)
     if not found:
         raise first_gap or _no_beginning(listing, target, wanted)

@@ -20,7 +20,7 @@ from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
-from deltaskip.log.file_names import LogFile, restore_or_go_back
+from deltaskip.log.file_names import Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.state_actions import StateChange, overlay
@@ -353,13 +353,14 @@ class Snapshot(Unpicklable):
     def _compare_files(self, checksum: Checksum) -> None:
         """Warn if the files differ from the checksum's, where a commit may have lost lines after it was written.
 
-        Only a checksum shows that a local file was cut at the end of a line. The files of a large checkpoint are read
-        for it only if a commit has no action, as a version without changes.
+        Only a checksum shows that a local file was cut at the end of a line, or that a compaction lacks an action. The
+        files of a large checkpoint are read for it only if a commit has no action, as a version without changes.
         """
         commits = self.segment.commits
         blank = [file for file in commits if file.file.size < _SHORTEST_ACTION]
         is_small = all(part.is_held for part in self.checkpoint_parts)
-        if not blank and (self.storage.remote or not commits or not is_small):
+        compacted = any(file.kind is Kind.COMPACTION for file in commits)
+        if not blank and ((self.storage.remote and not compacted) or not commits or not is_small):
             return
         sizes = self.adds(["size"])["size"]
         for difference in file_differences(checksum, len(sizes), exact_sum(sizes)):

@@ -34,7 +34,7 @@ from deltaskip.maintenance.copied_state import (
 )
 from deltaskip.schema.properties import TableProperties, check_given_property
 from deltaskip.sparkexpr.collations import DOMAIN as COLLATIONS_DOMAIN
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, no_rows, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
@@ -104,7 +104,7 @@ def clone(
     if target is None:
         _create(transaction, source, metadata, features)
         files = _absolute(source, source.adds())
-        removed = actions.FILE_SCHEMA.empty_table()
+        removed = no_rows(actions.FILE_SCHEMA)
     else:
         files, removed = _replace(transaction, source, target, metadata, features)
         if len(removed):

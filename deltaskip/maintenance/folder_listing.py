@@ -25,6 +25,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import UNIFORM_KEY
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
+from deltaskip.storage.interface import IN_FLIGHT
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
@@ -36,7 +37,6 @@ _INVENTORY = pa.schema(
     [("path", pa.string()), ("length", pa.int64()), ("isDir", pa.bool_()), ("modificationTime", pa.int64())]
 )
 _BATCH_ROWS = 1 << 16
-_PARALLEL_LISTINGS = 32
 _MOST_LINKS = 40
 # Change data files and indexes belong to the table, though the names of their folders begin with an underscore.
 _VISIBLE = ("_delta_index", CHANGE_FOLDER)
@@ -310,9 +310,9 @@ def _objects(storage: ObjectStorage, root: str, hidden: HiddenNames, folders: Fo
 
 def _by_directory(storage: Storage, root: str, hidden: HiddenNames, folders: Folders) -> Iterator[pa.Table]:
     pending = [""]
-    with ThreadPoolExecutor(_PARALLEL_LISTINGS, "deltaskip") as pool:
+    with ThreadPoolExecutor(IN_FLIGHT, "deltaskip") as pool:
         while pending:
-            some, pending = pending[:_PARALLEL_LISTINGS], pending[_PARALLEL_LISTINGS:]
+            some, pending = pending[:IN_FLIGHT], pending[IN_FLIGHT:]
             rows: list[tuple[str, int, int]] = []
             for folder, listed in zip(some, pool.map(lambda each: _listed(storage, root, each), some), strict=True):
                 if folder and any(entry.name == LOG_FOLDER and not entry.is_file for entry in listed):

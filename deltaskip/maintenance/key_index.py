@@ -35,7 +35,7 @@ from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter, Sorte
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, one_chunk
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import join
 from deltaskip.storage.gate import delete_files
@@ -138,7 +138,7 @@ def unneeded_parts(snapshot: Snapshot, before_ms: int) -> list[str]:
     folder.forget()
     if columns:
         live = [_known(snapshot, each) for each in _live(snapshot)]
-        files = pa.concat_tables([parts.KNOWN_FILES.empty_table(), *live])
+        files = pa.concat_tables([no_rows(parts.KNOWN_FILES), *live])
         for column in columns:
             found = folder.parts(snapshot, column.physical, kind_of(column.type))
             needed |= {each.info.name for each in _needed(found, files)}

@@ -37,7 +37,7 @@ from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import DAY_MS
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, is_not_false, is_true, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
@@ -212,7 +212,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
         removes = actions.filter(actions["is_remove"])
         named = _file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
         keys += [named.data, named.vectors]
-        sizes += [pc.fill_null(removes["size"], 0), pa.repeat(0, len(named.vectors)).cast(pa.int64())]
+        sizes += [filled(removes["size"], 0), pa.repeat(0, len(named.vectors)).cast(pa.int64())]
         changes = [each for file in some for each in _change_files(read_whole(storage, file.file))]
         keys.append(table_keys(snapshot.table_root, arrow_array([path for path, _ in changes], pa.string())))
         sizes.append(arrow_array([size for _, size in changes], pa.int64()))

@@ -13,13 +13,12 @@ from typing import TypeVar
 import pyarrow as pa
 
 from deltaskip.fork_safety import in_child
+from deltaskip.storage.interface import IN_FLIGHT
 
 Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 """Bytes of files, and functions that read rows of them."""
 
 _T = TypeVar("_T")
-# Reads over a network that are in flight at once, as far as their bytes fit into memory.
-_IN_FLIGHT = 32
 # Bytes of rows that are held before their turn.
 _HELD_BYTES = 128 << 20
 
@@ -62,7 +61,8 @@ def read_ahead(
             done(size)
         return
     at_once = max(2, pa.cpu_count())
-    ahead = _IN_FLIGHT if remote else at_once
+    # As far as their bytes fit into memory.
+    ahead = IN_FLIGHT if remote else at_once
     waiting: deque[tuple[int, Future[Iterable[_T]] | Callable[[], Iterable[_T]]]] = deque()
     total, held = 0, _HELD_BYTES // (ahead + 2)
 

@@ -16,6 +16,7 @@ from deltaskip import errors
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.doors import first_line
 from deltaskip.kernels.deletion_vector import live_rows
+from deltaskip.kernels.row_runs import runs_of
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.column_chunks import decode_columns
@@ -23,7 +24,7 @@ from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.marked_rows import chosen_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
-from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_where
+from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_in
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
@@ -99,10 +100,12 @@ class StoredBatch:
 
     def filter(self, mask: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows where the mask is true."""
-        numbers = np.flatnonzero(mask)
-        if len(numbers) == len(self) or 2 * len(numbers) < len(self):
-            return self.take(numbers)
-        return StoredBatch(self.positions[mask], {name: rows_where(each, mask) for name, each in self.columns.items()})
+        runs = runs_of(mask)
+        if runs.rows == len(self):
+            return self
+        if 2 * runs.rows < len(self):
+            return self.take(np.flatnonzero(mask))
+        return StoredBatch(self.positions[mask], {name: rows_in(each, runs) for name, each in self.columns.items()})
 
     def take(self, numbers: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows at these ascending positions within the batch."""

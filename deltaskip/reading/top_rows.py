@@ -28,7 +28,7 @@ from deltaskip.sparkexpr.comparison_collation import compared_collations, compar
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import FieldRef
 from deltaskip.sparkexpr.values import ordered_floats
-from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, no_rows, one_chunk
 
 if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan, TopScan
@@ -87,7 +87,7 @@ class _FirstRows:
         """Return the first rows in their order."""
         table = self._shrink()
         if table is None:
-            return self._schema.empty_table()
+            return no_rows(self._schema)
         return pa.table(table.columns[: len(self._schema)], schema=self._schema)
 
 

@@ -30,7 +30,7 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk, tuple_codes
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, filled, numpy_values, one_chunk, tuple_codes
 from deltaskip.stats.layout import Side
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class _Totals:
             return left
         compare = pc.less if key[1] == "min" else pc.greater
         beyond = compare(found.edges, best.take(arrow_array(self.groups)))
-        left &= numpy_values(pc.fill_null(beyond, True))
+        left &= numpy_values(filled(beyond, True))
         return left
 
     def _read_files(self, chosen: np.ndarray, counting: bool = False) -> None:

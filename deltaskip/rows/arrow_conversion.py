@@ -36,7 +36,7 @@ from deltaskip.sparkexpr.evaluation import CollatedOrder, never_fails
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.values.arrow_nested import list_items, map_lists
-from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import TRUE, domain_values, is_true, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 
 # Below this, starting threads takes longer than they save.
@@ -267,7 +267,7 @@ class RunningCollations(CollatedOrder):
 
 def _first(mask: pa.Array) -> int | None:
     """Index of the first TRUE."""
-    found = pc.index(mask, True).as_py()
+    found = pc.index(mask, TRUE).as_py()
     return None if found < 0 else int(found)
 
 

@@ -25,7 +25,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import hex_digits
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
 
 _PATH = tuple[str, ...]
 # Below these, starting threads takes longer than they save.
@@ -130,7 +130,7 @@ def plain_array(array: pa.Array, data_type: t.DataType, path: _PATH, table: str)
 
 def floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
     """Return integers divided by a number and rounded down, as integers of a type."""
-    values = np.asarray(pc.fill_null(array, 0)) // divisor
+    values = np.asarray(filled(array, 0)) // divisor
     divided = pa.array(values).cast(kind)
     return pc.if_else(array.is_valid(), divided, pa.scalar(None, kind)) if array.null_count else divided
 

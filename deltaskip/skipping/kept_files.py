@@ -12,7 +12,7 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, numpy_values
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class KeptFiles:
             places: The places of the files, ascending.
             columns: Names of the columns.
         """
-        tables = [files_schema(self.predicate.snapshot, columns).empty_table()]
+        tables = [no_rows(files_schema(self.predicate.snapshot, columns))]
         ends = np.searchsorted(places, self.starts)
         for number, batch in enumerate(self.batches):
             chosen = places[ends[number] : ends[number + 1]] - self.starts[number]

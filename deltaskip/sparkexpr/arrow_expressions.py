@@ -17,6 +17,7 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.exact import Inexact, Translation, arrow_constant
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, STRING, StructType
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
 
 _COMPARISONS = {
     "equal": "=",
@@ -32,7 +33,7 @@ _NAME = r"\.((?:[^.\[\\]|\\.)*)"
 _NAMES = rf"(?:{_NAME})+"
 # SetLookupOptions.NullMatchingBehavior: whether NULL in the list matches NULL.
 _MATCH, _SKIP = 0, 1
-_NULL = pa.scalar(None, pa.bool_())
+_NULL = arrow_scalar(None, pa.bool_())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from deltaskip.sparkexpr.types.data_types import ArrayType, DecimalType, StructT
 from deltaskip.sparkexpr.types.resolve import fold_name
 
 # Functions that return a value even if all arguments are NULL.
-_NEVER = frozenset(("array", "map", "named_struct", "concat_ws", "isnull", "hash", "xxhash64", "typeof"))
+_NEVER = frozenset(("array", "map", "named_struct", "isnull", "hash", "xxhash64", "typeof"))
 # Functions that return NULL only if an argument is NULL.
 _OF_ARGUMENTS = frozenset(
     (
@@ -58,6 +58,9 @@ def _call_is_nullable(name: str, args: tuple[n.Node, ...], is_decimal: bool) -> 
     given = type_of(args[0]) if args else None
     if name in _NEVER:
         return False
+    if name == "concat_ws":
+        # Only the separator decides: NULL among the others is left out.
+        return is_nullable(args[0])
     if name == "coalesce":
         return all(map(is_nullable, args))
     if name in _SUMS:

@@ -198,10 +198,10 @@ def _ordered(bounds: Sequence[pa.Array]) -> _Ordered:
     else:
         values = pa.concat_arrays([pc.cast(array, pa.large_binary()) for array in bounds])
     coded = values.dictionary_encode()
-    order = pc.array_sort_indices(coded.dictionary).to_numpy()
+    order = numpy_values(pc.array_sort_indices(coded.dictionary))
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    found: _Ordered = ranks[coded.indices.to_numpy()]
+    found: _Ordered = ranks[numpy_values(coded.indices)]
     return found
 
 

@@ -21,6 +21,7 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.values.arrow_nested import ENTRIES, with_maps
+from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.stats.believed_bounds import SPARK_VERSION_KEY
 
 _EPOCH_DAY = 2440588
@@ -308,7 +309,7 @@ def _instants(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def _decimals(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Unscaled values in two's complement, the highest byte first, as decimals."""
     found = np.zeros((len(array), _DECIMAL_BYTES), np.uint8)
-    sizes = pc.fill_null(pc.binary_length(array), -1).to_numpy(zero_copy_only=False)
+    sizes = filled(pc.binary_length(array), -1).to_numpy(zero_copy_only=False)
     for size in np.unique(sizes[sizes >= 0]).tolist():
         places = np.flatnonzero(sizes == size)
         if not size:

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from deltaskip.sparkexpr.kernels import of_lists, of_numbers, of_structs, of_texts
 from deltaskip.sparkexpr.types import VARIANT, VARIANT_STORAGE, DataType, nested_types
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
 
 _METADATA, _VALUE, _TYPED = "metadata", "value", "typed_value"
-_NULL = pa.scalar(b"\0", pa.large_binary())
+_NULL = arrow_scalar(b"\0", pa.large_binary())
 _UUID_BYTES = 16
 _TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
@@ -102,7 +102,7 @@ def _values(members: Mapping[str, pa.Array], metadata: pa.Array, rows: npt.NDArr
         return of_structs(typed.is_valid(), list(fields), list(fields.values()), metadata, numbers, value)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.list_value_length(typed).cast(pa.int64())
-        counts = np.asarray(pc.fill_null(lengths, 0))
+        counts = np.asarray(filled(lengths, 0))
         parents = np.repeat(np.arange(len(typed), dtype=np.int64) if rows is None else rows, counts)
         elements = one_chunk(pc.list_flatten(typed))
         return of_lists(lengths, _values(_members(elements), metadata, parents), value)

@@ -13,6 +13,12 @@ import pyarrow as pa
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.records import dataclass
 
+IN_FLIGHT = 32
+"""Requests to a store that are in flight at once.
+
+They hide round trips of some tens of milliseconds, and stores throttle a client only well above this.
+"""
+
 
 class FileNotFound(DeltaSkipError, FileNotFoundError):
     """There is no file or directory at the location, which is `filename`."""

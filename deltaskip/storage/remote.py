@@ -25,8 +25,6 @@ from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
 from deltaskip.storage.remote_errors import backend_errors
 from deltaskip.storage.uploads import PART_BYTES, UPLOADS, Begin, PartsUpload
 
-# Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
-_PARALLEL_READS = 32
 # Smaller files are read at once: their bytes take less time than another request.
 _WHOLE_BYTES = 1 << 20
 # The bytes that a reader of a Parquet file requests first.
@@ -147,7 +145,7 @@ class ArrowStorage:
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete many files with a pool of threads. Missing files are not an error."""
-        interface.delete_side_by_side(self, paths, _PARALLEL_READS)
+        interface.delete_side_by_side(self, paths, interface.IN_FLIGHT)
 
     def delete_empty_directory(self, path: str) -> bool:
         """Return False: pyarrow's file systems cannot delete a directory only if it is empty."""
@@ -397,7 +395,7 @@ class ObjectStorage:
                     obstore.delete(self._store, [self._key(path) for path in some])
             except FileNotFoundError:
                 # The store reports a missing object, and may not have deleted the objects after it.
-                interface.delete_side_by_side(self, some, _PARALLEL_READS)
+                interface.delete_side_by_side(self, some, interface.IN_FLIGHT)
 
     def delete_empty_directory(self, path: str) -> bool:
         """Return False: object stores have no directories."""
@@ -458,7 +456,7 @@ def _sorted(entries: Iterable[interface.FileInfo]) -> list[interface.FileInfo]:
 
 
 def read_side_by_side(
-    storage: interface.Storage, files: Sequence[interface.FileInfo], threads: int = _PARALLEL_READS
+    storage: interface.Storage, files: Sequence[interface.FileInfo], threads: int = interface.IN_FLIGHT
 ) -> list[bytes]:
     """Read the files with a pool of threads. Raises StorageError for fewer bytes than were listed."""
     if len(files) < 2:

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from deltaskip.path_bytes import real_path
-from deltaskip.storage.interface import FileInfo, Storage
-
-_PARALLEL_LISTINGS = 32
+from deltaskip.storage.interface import IN_FLIGHT, FileInfo, Storage
 
 
 def files_below(
@@ -29,7 +27,7 @@ def files_below(
     """
     found: list[FileInfo] = []
     pending, seen = [directory], {_identity(storage, directory)}
-    with ThreadPoolExecutor(_PARALLEL_LISTINGS if storage.remote else 1) as pool:
+    with ThreadPoolExecutor(IN_FLIGHT if storage.remote else 1) as pool:
         while pending:
             listings = pool.map(lambda each: storage.list_from(each, ""), pending)
             entries = [entry for listing in listings for entry in listing]

@@ -13,14 +13,13 @@ from deltaskip.errors import StorageError
 from deltaskip.fork_safety import new_lock
 from deltaskip.path_bytes import encoded
 from deltaskip.storage.catalog_storage import storage_below
-from deltaskip.storage.interface import Storage
+from deltaskip.storage.interface import IN_FLIGHT, Storage
 
 # Larger files are uploaded in parts of this size, as obstore does.
 PART_BYTES = 5 << 20
 
-# Parts in flight at once over all uploads of this process; each upload has at least a few. Each part is held in memory.
+# Of the parts in flight over all uploads of this process, each upload has at least a few. Each part is held in memory.
 # One connection transfers some megabytes a second, so the last parts of a file should not wait for others.
-_PARTS_IN_FLIGHT = 32
 _LEAST_IN_FLIGHT = 4
 
 _POLL_SECONDS = 0.02
@@ -60,7 +59,7 @@ class _Uploads:
         """Yield how many parts of one more upload may be in flight at once; it is in progress until the block ends."""
         with self._lock:
             self._count += 1
-            share = max(_LEAST_IN_FLIGHT, _PARTS_IN_FLIGHT // self._count)
+            share = max(_LEAST_IN_FLIGHT, IN_FLIGHT // self._count)
         try:
             yield share
         finally:

@@ -21,7 +21,7 @@ from deltaskip.shown import Shown, html_table
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.table_coverage import clustering_columns
-from deltaskip.sparkexpr.values.arrow_values import exact_sum
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, filled
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,7 +162,7 @@ def _sums(snapshot: Snapshot) -> _Sums:
         live = batch.live(None)
         columns = batch.raw(["size", "num_records", "deletion_vector"])
         sizes, records, dvs = columns if live is None else [column.take(live) for column in columns]
-        deleted = pc.fill_null(pc.struct_field(dvs, "cardinality"), 0)
+        deleted = filled(pc.struct_field(dvs, "cardinality"), 0)
         files += len(sizes)
         size += exact_sum(sizes)
         rows += exact_sum(records) - exact_sum(deleted.filter(records.is_valid()))

@@ -13,7 +13,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows
 
 _BATCH_ROWS = 1 << 16
 _COLUMNS = ("path", "size", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version")
@@ -114,7 +114,7 @@ def listed_files(base: Snapshot, keys: pa.StringArray) -> tuple[pa.StringArray, 
     """
     schema = pa.schema([actions.FILE_SCHEMA.field(name) for name in _COLUMNS])
     there: list[pa.StringArray] = [keys.slice(0, 0)]
-    rows: list[pa.Table] = [schema.empty_table()]
+    rows: list[pa.Table] = [no_rows(schema)]
     for adds in base.add_batches(_BATCH_ROWS, _COLUMNS, _Holding(base.table_root, keys, True)):
         paths = actions.table_keys(base.table_root, adds["path"])
         wanted = pc.is_in(paths, value_set=keys)

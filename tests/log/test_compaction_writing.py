@@ -11,6 +11,10 @@ import pytest
 import deltaskip as ds
 from deltaskip.log.compaction_writing import write_compaction
 from tests.log.builder import TableBuilder, add, log_name, remove
+from tests.storage.counted import server, stored_at
+from tests.storage.slow_s3 import SlowS3
+
+__all__ = ["server"]
 
 
 def rows(start: int) -> pa.Table:
@@ -48,6 +52,32 @@ def test_a_table_is_the_same_without_its_commits(tmp_path: Path, vectors: str) -
     assert opened.scan().to_arrow().sort_by("id").to_pylist() == expected.to_pylist()
     assert dict(opened.app_versions) == apps
     assert opened.schema == table.schema
+
+
+@pytest.mark.parametrize("damage", [None, b"damaged", b"", b'{"add":{"path":"a","partitionValues":{},"size":1}}\n' * 2])
+def test_a_store_is_asked_for_compactions_in_place_of_many_commits(
+    server: SlowS3, request: pytest.FixtureRequest, damage: bytes | None
+) -> None:
+    name = f"t{request.node.callspec.indices['damage']}"
+    path = server.folder / "bucket" / name
+    table = ds.DeltaTable.create(path, "id BIGINT, s STRING", properties={"delta.checkpointInterval": "100"})
+    for number in range(45):
+        table.append(rows(10 * number), txn=("app", number))
+    table.delete("id < 15")
+    [first, second] = sorted(path.glob("_delta_log/*.compacted.json"))
+    if damage is not None:
+        second.write_bytes(damage)
+    server.begin()
+    found = stored_at(server, name)
+    texts = [each.split()[1].rpartition("/")[2] for each in server.log if each.endswith(".json")]
+    expected = [first.name, second.name, *(log_name(version, "json") for version in range(40, 47))]
+    assert set(texts) >= set(expected) and (damage is not None or len(texts) == len(expected))
+    assert found.version == 46 and found.app_versions == table.app_versions
+    assert found.scan().to_arrow().sort_by("id") == table.scan().to_arrow().sort_by("id")
+    table.append(rows(1000))
+    assert found.refresh().scan().to_arrow().num_rows == 10 * 46 - 15
+    found.update({"s": "'y'"}, "id = 20")
+    assert table.refresh().scan("id = 20").to_arrow()["s"].to_pylist() == ["y"]
 
 
 def test_tables_with_frequent_checkpoints_have_none(tmp_path: Path) -> None:

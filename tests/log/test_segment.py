@@ -146,6 +146,17 @@ def test_a_compaction_stands_in_for_missing_commits_only() -> None:
     )
 
 
+def test_compactions_stand_in_for_many_commits_but_for_the_last() -> None:
+    names = [*commits(*range(9)), compacted(0, 3), compacted(1, 2), compacted(3, 6), compacted(4, 6), compacted(7, 8)]
+    listing = listing_of(*names)
+
+    def covered(most: int | None) -> list[str]:
+        return [f.file.name for f in cover(listing.commits, listing.compactions, 1, 8, most) or ()]
+
+    assert covered(None) == covered(8) == commits(*range(1, 9))
+    assert covered(7) == [compacted(1, 2), compacted(3, 6), name(7), name(8)]
+
+
 def test_a_compaction_that_begins_before_the_checkpoint_is_not_used() -> None:
     names = [*commits(4, 6), name(4, "checkpoint.parquet"), compacted(3, 5)]
     with pytest.raises(CorruptLog, match="version 5"):

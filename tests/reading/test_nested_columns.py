@@ -122,27 +122,61 @@ def without_views(array: pa.Array) -> list[Any]:
     return found
 
 
-@settings(max_examples=120, deadline=None)
+# Nulls among the values of following runs of rows, such as a page without any after one with some.
+NULLS = st.lists(st.sampled_from([0.0, 0.2, 0.9, 1.0]), min_size=1, max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
 @given(
-    st.sampled_from(sorted(DECODED)), st.integers(0, 10**6), st.sampled_from([1, 2, 7, 9, 300]),
-    st.sampled_from([0.0, 0.2, 0.9, 1.0]), st.booleans(), st.booleans(), st.sampled_from(["1.0", "2.0"]),
-    st.sampled_from(["none", "snappy", "zstd"]), st.booleans(),
+    st.sampled_from(sorted(DECODED)), st.integers(0, 10**6), st.sampled_from([1, 2, 7, 9, 300]), NULLS,
+    st.booleans(), st.booleans(), st.sampled_from(["1.0", "2.0"]), st.sampled_from(["none", "snappy", "zstd"]),
+    st.booleans(),
 )  # fmt: skip
 def test_columns_are_those_that_pyarrow_reads(
-    name: str, seed: int, rows: int, nulls: float, dictionary: bool, views: bool, version: str, codec: str, small: bool
+    name: str,
+    seed: int,
+    rows: int,
+    nulls: list[float],
+    dictionary: bool,
+    views: bool,
+    version: str,
+    codec: str,
+    small: bool,
 ) -> None:
     chance = random.Random(seed)
-    array = pa.array([value_of(DECODED[name], chance, nulls=nulls) for _ in range(rows)], DECODED[name])
+    shares = [nulls[row * len(nulls) // rows] for row in range(rows)]
+    array = pa.array([value_of(DECODED[name], chance, nulls=share) for share in shares], DECODED[name])
     options: dict[str, Any] = {"data_page_size": 64, "write_batch_size": 16} if small else {}
     data = written(
         array, use_dictionary=dictionary, data_page_version=version, compression=codec,
-        row_group_size=max(1, rows // chance.choice([1, 1, 3])), **options,
+        row_group_size=max(1, rows // chance.choice([1, 1, 3, len(nulls), 300])), **options,
     )  # fmt: skip
     found = decoded(data, views=views)
     assert found is not None
     assert without_views(found) == pq.read_table(pa.BufferReader(data))["c"].to_pylist() == array.to_pylist()
     if not views:
         assert found.type == pq.read_schema(pa.BufferReader(data)).field("c").type
+
+
+@pytest.mark.parametrize("rows", [1, 3, 30])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.list_(NUMBER), [[None, 4], [], [5]]),
+        (pa.list_(NUMBER), [[None], None, [5, 6], [], [7]]),
+        (pa.list_(TEXT), [["x", None], [], ["y"]]),
+        (pa.list_(pa.bool_()), [[None], [], [True], None, [False, None], [], [True]]),
+        (pa.list_(struct(x=NUMBER)), [[{"x": None}, None], [], [{"x": 1}]]),
+        (pa.map_(TEXT, NUMBER), [[("a", None)], None, [("a", 5)], [], [("b", 6)]]),
+    ],
+)
+@pytest.mark.parametrize("views", [False, True])
+def test_a_row_group_without_nulls_may_follow_one_without_elements(
+    kind: pa.DataType, values: list[Any], rows: int, views: bool
+) -> None:
+    array = pa.array([value for value in values for _ in range(rows)], kind)
+    found = decoded(written(array, row_group_size=rows), views=views)
+    assert found is not None and without_views(found) == array.to_pylist()
 
 
 @pytest.mark.parametrize("name", LEFT)

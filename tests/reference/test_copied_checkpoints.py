@@ -48,7 +48,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """By policy: the table, and what delta-spark finds in it."""
     folder = tmp_path_factory.mktemp("copied")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_groups, "_FEW_ROWS", 2)
+        patched.setattr(kept_groups, "FEW_ROWS", 2)
         patched.setattr(kept_groups, "_TIMES", 1)
         tables = {policy: made(folder / policy, policy) for policy in POLICIES}
     found = answers_of("tests.reference.written", folder / "answers.json", *(folder / policy for policy in POLICIES))

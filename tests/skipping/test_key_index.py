@@ -282,7 +282,11 @@ def test_a_foreign_or_stale_part_rules_nothing_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The part:deltaskip.errors.ReadWarning")
-def test_faults_of_the_storage_keep_the_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("head_bytes", "reads_of_part"), [(1 << 20, 1), (100, 2)])
+def test_faults_of_the_storage_keep_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head_bytes: int, reads_of_part: int
+) -> None:
+    monkeypatch.setattr(part, "_HEAD_BYTES", head_bytes)
     _, keys = table_of(tmp_path / "t", files=3, rows=5)
     where = f"id = '{keys[0]}'"
     expected = DeltaTable(tmp_path / "t").scan(where).to_arrow()
@@ -297,7 +301,7 @@ def test_faults_of_the_storage_keep_the_files(tmp_path: Path) -> None:
         return below
 
     calls = planned(None).calls
-    assert calls == 3
+    assert calls == 1 + reads_of_part
     for at in range(calls):
         assert planned(at).raised
 

@@ -146,9 +146,9 @@ def _by_number(right: pa.Table) -> Callable[[pa.Table], Pairs] | None:
     """A join by a single integer key that is unique among the rows; None for other keys."""
     if right.num_columns != 2 or not pa.types.is_integer(right.schema.field(0).type) or not len(right):
         return None
-    keys = right.column(0).to_numpy().astype(np.int64)
+    keys = numpy_values(right.column(0)).astype(np.int64)
     order = np.argsort(keys, kind="stable")
-    keys, partners = keys[order], right["row"].to_numpy()[order]
+    keys, partners = keys[order], numpy_values(right["row"])[order]
     if (np.diff(keys) == 0).any():
         return None
     least, greatest = int(keys[0]), int(keys[-1])
@@ -158,12 +158,12 @@ def _by_number(right: pa.Table) -> Callable[[pa.Table], Pairs] | None:
         places[keys - least] = np.arange(len(keys), dtype=np.int32)
 
     def joined(left: pa.Table) -> Pairs:
-        given = left.column(0).to_numpy().astype(np.int64, copy=False)
+        given = numpy_values(left.column(0)).astype(np.int64, copy=False)
         within = np.flatnonzero((given >= least) & (given <= greatest))
         some = given[within]
         found = np.searchsorted(keys, some) if places is None else places[some - least]
         met = (keys[found] == some) if places is None else found >= 0
-        return left["row"].to_numpy()[within[met]], partners[found[met]]
+        return numpy_values(left["row"])[within[met]], partners[found[met]]
 
     return joined
 

@@ -75,6 +75,8 @@ class AddGroup:
         """Columns of FILE_SCHEMA of the adds that nothing newer has superseded, at most `rows` at a time."""
         schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
         for adds, mask in self._batches(self.logged(["path", *self._vector(), *names]), superseded, rows):
+            if not mask.true_count:
+                continue
             kept = adds if mask.false_count == 0 else adds.filter(mask)
             yield pa.RecordBatch.from_arrays(self.decoded(kept, names), schema=schema)
 

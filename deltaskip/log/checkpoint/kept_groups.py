@@ -25,10 +25,11 @@ from deltaskip.stats.row_group_copy import Fields, read_footer_fields, row_group
 ENCODING = b"deltaskip.encoding"
 """Key of the metadata of a checkpoint's file that says how the rows are encoded; only equal ones are copied."""
 
-# A row group is copied if it has more than so many times the rows that follow it, ...
+# A row group is copied if it has more than so many times the rows that follow it.
 _TIMES = 8
-# ... and more rows than this: encoding fewer takes less time, and fewer bytes, than another row group.
-_FEW_ROWS = 1024
+FEW_ROWS = 1024
+"""Encoding fewer rows takes less time, and fewer bytes, than another row group: they are not copied."""
+
 # Row groups of fewer rows are counted in less time than it takes to start threads.
 _ONE_THREAD_ROWS = 20_480
 
@@ -162,7 +163,7 @@ def is_kept(whole: bool, rows: int, newer: int, large: int) -> bool:
         newer: Number of the rows that follow and could be joined with them.
         large: Number of rows that are always kept.
     """
-    return whole and (rows >= large or rows > max(_TIMES * newer, min(_FEW_ROWS, large)))
+    return whole and (rows >= large or rows > max(_TIMES * newer, min(FEW_ROWS, large)))
 
 
 def _pieces(

@@ -24,8 +24,8 @@ from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
+from deltaskip.log.checkpoint import kept_groups
 from deltaskip.log.checkpoint.action_structs import AddRows, state_rows
-from deltaskip.log.checkpoint.kept_groups import ENCODING, KeptGroups, Piece, is_kept, pieces_of_adds, pieces_of_removes
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, Tombstones
@@ -86,31 +86,31 @@ class CheckpointFile:
         # Of bounds and partition values.
         self._writer.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
         if encoding is not None:
-            self._writer.add_key_value_metadata({ENCODING: encoding})
+            self._writer.add_key_value_metadata({kept_groups.ENCODING: encoding})
         self.rows = 0
+        # Rows that wait for others, with which they are one row group.
+        self._held: list[tuple[str, pa.StructArray]] = []
+        self._held_rows = 0
         # The row groups in the order of the file, None for each that the writer writes, and the footers of the others.
         self._groups: list[copying.Fields | None] = []
         self._sources: list[copying.Fields] = []
 
-    def write(self, action: str, values: pa.StructArray) -> None:
-        """Write a row group with only this action, so that readers of other actions skip it."""
-        if not len(values):
-            return
-        arrays = [values if field.name == action else pa.nulls(len(values), field.type) for field in self._schema]
-        self._write(pa.table(arrays, schema=self._schema))
+    def write(self, *rows: tuple[str, pa.StructArray]) -> None:
+        """Write a row group of actions, in the given order.
 
-    def write_state(self, rows: list[tuple[str, pa.StructArray]]) -> None:
-        """Write one row group of several actions, in the given order."""
-        if not rows:
-            return
-        arrays = []
-        for field in self._schema:
-            pieces = [values if name == field.name else pa.nulls(len(values), field.type) for name, values in rows]
-            arrays.append(pa.concat_arrays(pieces))
-        self._write(pa.table(arrays, schema=self._schema))
+        Many rows are a row group of their own, so that readers of other actions skip it; few ones are joined with
+        others, since a row group takes as long to write as some thousand rows.
+        """
+        count = sum(len(values) for _, values in rows)
+        if self._held_rows + count > kept_groups.FEW_ROWS:
+            self._write_held()
+        self._held += rows
+        self._held_rows += count
+        self.rows += count
 
-    def copy(self, kept: KeptGroups) -> None:
+    def copy(self, kept: kept_groups.KeptGroups) -> None:
         """Copy row groups of another file. Raises NotCopied for a file that is unusual."""
+        self._write_held()
         with _not_copied_if_odd(), kept.source.part.opened() as source:
             groups = kept.source.groups(kept.numbers)
             copying.RowGroupCopy(source, f"the checkpoint {kept.source.part.path}", self._sink).append(groups)
@@ -118,10 +118,17 @@ class CheckpointFile:
         self._groups += groups
         self.rows += kept.rows
 
-    def _write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, row_group_size=len(table))
+    def _write_held(self) -> None:
+        rows, count = self._held, self._held_rows
+        self._held, self._held_rows = [], 0
+        if not count:
+            return
+        arrays = []
+        for field in self._schema:
+            pieces = [values if name == field.name else pa.nulls(len(values), field.type) for name, values in rows]
+            arrays.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
+        self._writer.write_table(pa.table(arrays, schema=self._schema), row_group_size=count)
         self._groups.append(None)
-        self.rows += len(table)
 
     def _describe_copied(self) -> None:
         """Write the footer again, with the copied row groups. Raises NotCopied."""
@@ -143,8 +150,12 @@ class CheckpointFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.close()
-        self._sink.close()
+        try:
+            if error is None:
+                self._write_held()
+        finally:
+            self._writer.close()
+            self._sink.close()
         if error is None and self._sources:
             self._describe_copied()
 
@@ -246,7 +257,7 @@ def _write_classic(snapshot: Snapshot, adds: AddRows, copies: bool) -> WrittenCh
     encoding = _encoding(columns, options, adds)
     pieces = _file_actions(snapshot, adds, encoding if copies else None)
     with snapshot.storage.publish(path) as name, CheckpointFile(name, columns, options, encoding) as file:
-        file.write_state(list(state_rows(_state(snapshot))))
+        file.write(*state_rows(_state(snapshot)))
         for piece in pieces:
             for item in _row_groups(piece, adds.rows, made):
                 _put(file, piece.action, item)
@@ -273,17 +284,17 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
     try:
         with _Sidecars(snapshot, columns, encoding, sidecar_rows, made, written) as sidecars:
             for number, piece in enumerate(pieces):
-                if isinstance(piece, KeptGroups) and piece.source.part.path in named:
+                if isinstance(piece, kept_groups.KeptGroups) and piece.source.part.path in named:
                     sidecars.name_again(named[piece.source.part.path], piece)
                     continue
-                if not isinstance(piece, KeptGroups):
+                if not isinstance(piece, kept_groups.KeptGroups):
                     sidecars.end_before(sum(each.rows for each in pieces[number:]))
                 for item in _row_groups(piece, adds.rows, made):
                     sidecars.write(piece.action, item)
                     kill_point("row group written")
         with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top, options) as file:
             head = CheckpointMetadata(snapshot.version)
-            file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
+            file.write(*state_rows([head, *_state(snapshot), *made.sidecars]))
             check_same_table(snapshot)
             may_be_there = True
         if named and not _are_there(snapshot, named):
@@ -301,7 +312,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
     return made
 
 
-def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int) -> dict[str, Sidecar]:
+def _named_again(snapshot: Snapshot, pieces: Sequence[kept_groups.Piece], sidecar_rows: int) -> dict[str, Sidecar]:
     """The sidecars of the snapshot's checkpoint that the next one names, too, by location.
 
     All their row groups are kept, and they are large, or have several times the rows that follow, so that their number
@@ -311,10 +322,10 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
     # The clean-up of a shorter log may delete a sidecar before it finds the new checkpoint that names it.
     if not known or snapshot.table_properties.log_retention_ms < DAY_MS:
         return {}
-    files = [piece.source.part if isinstance(piece, KeptGroups) else None for piece in pieces]
+    files = [piece.source.part if isinstance(piece, kept_groups.KeptGroups) else None for piece in pieces]
     groups: Counter[str] = Counter()
     for piece in pieces:
-        if isinstance(piece, KeptGroups):
+        if isinstance(piece, kept_groups.KeptGroups):
             groups[piece.source.part.path] += len(piece.numbers)
     large = -(-sidecar_rows // 2)
     found: dict[str, Sidecar] = {}
@@ -326,7 +337,7 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
             newer += piece.rows
             continue
         whole = file.path in known and groups[file.path] == file.metadata.num_row_groups
-        if file.path not in found and is_kept(whole, file.metadata.num_rows, newer, large):
+        if file.path not in found and kept_groups.is_kept(whole, file.metadata.num_rows, newer, large):
             found[file.path] = known[file.path]
         newer = 0 if file.path in found and file.metadata.num_rows >= large else newer + piece.rows
     # What follows rows that are written is written with them, unless it is large.
@@ -367,7 +378,7 @@ class _Sidecars:
         self._file: CheckpointFile | None = None
         self._name = ""
 
-    def write(self, action: str, item: pa.StructArray | KeptGroups) -> None:
+    def write(self, action: str, item: pa.StructArray | kept_groups.KeptGroups) -> None:
         if self._file is None:
             self._name = f"{uuid4()}.parquet"
             self._open = ExitStack()
@@ -380,10 +391,10 @@ class _Sidecars:
 
     def end_before(self, rows: int) -> None:
         """End the sidecar, so that the next checkpoint can name it, if it has several times the rows that follow."""
-        if self._file is not None and is_kept(True, self._file.rows, rows, -(-self._rows // 2)):
+        if self._file is not None and kept_groups.is_kept(True, self._file.rows, rows, -(-self._rows // 2)):
             self._close()
 
-    def name_again(self, sidecar: Sidecar, kept: KeptGroups) -> None:
+    def name_again(self, sidecar: Sidecar, kept: kept_groups.KeptGroups) -> None:
         """Name a sidecar of the checkpoint before, for some of its row groups; the others are kept as well."""
         # The order of the log.
         self._close()
@@ -428,24 +439,26 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
     yield from snapshot.domains.values()
 
 
-def _file_actions(snapshot: Snapshot, adds: AddRows, encoding: bytes | None) -> list[Piece]:
+def _file_actions(snapshot: Snapshot, adds: AddRows, encoding: bytes | None) -> list[kept_groups.Piece]:
     """The file actions, in the order of the log. encoding: of row groups that may be copied."""
     removes = Tombstones(snapshot, current_ms() - snapshot.table_properties.deleted_file_retention_ms)
-    of_removes = pieces_of_removes(removes, encoding, adds.rows, _GROUP_BYTES)
-    return [*of_removes, *pieces_of_adds(snapshot, adds, encoding, _GROUP_BYTES)]
+    of_removes = kept_groups.pieces_of_removes(removes, encoding, adds.rows, _GROUP_BYTES)
+    return [*of_removes, *kept_groups.pieces_of_adds(snapshot, adds, encoding, _GROUP_BYTES)]
 
 
-def _row_groups(piece: Piece, rows: int, made: WrittenCheckpoint) -> Iterator[pa.StructArray | KeptGroups]:
+def _row_groups(
+    piece: kept_groups.Piece, rows: int, made: WrittenCheckpoint
+) -> Iterator[pa.StructArray | kept_groups.KeptGroups]:
     """The row groups of a piece, whose files are counted. rows: for which row groups are joined."""
-    for item in [piece] if isinstance(piece, KeptGroups) else _joined(piece.pieces(), rows):
+    for item in [piece] if isinstance(piece, kept_groups.KeptGroups) else _joined(piece.pieces(), rows):
         if piece.action == "add":
             _count(item, made)
         yield item
 
 
-def _count(item: pa.StructArray | KeptGroups, made: WrittenCheckpoint) -> None:
+def _count(item: pa.StructArray | kept_groups.KeptGroups, made: WrittenCheckpoint) -> None:
     """Count the files of adds. Those of removes that are kept have no bytes."""
-    if isinstance(item, KeptGroups):
+    if isinstance(item, kept_groups.KeptGroups):
         made.num_adds += item.rows if item.action == "add" else 0
         made.table_bytes += item.size
     else:
@@ -453,11 +466,11 @@ def _count(item: pa.StructArray | KeptGroups, made: WrittenCheckpoint) -> None:
         made.table_bytes += exact_sum(pc.struct_field(item, "size"))
 
 
-def _put(file: CheckpointFile, action: str, item: pa.StructArray | KeptGroups) -> None:
-    if isinstance(item, KeptGroups):
+def _put(file: CheckpointFile, action: str, item: pa.StructArray | kept_groups.KeptGroups) -> None:
+    if isinstance(item, kept_groups.KeptGroups):
         file.copy(item)
     else:
-        file.write(action, item)
+        file.write((action, item))
 
 
 def _options(snapshot: Snapshot) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, tuple_codes
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk, tuple_codes
 from deltaskip.stats.bloom_columns import lacks_filters
 from deltaskip.stats.footer import DAMAGE, Planner, read_footer
 from deltaskip.storage import storage_for
@@ -169,8 +169,8 @@ def _lacking_filters(snapshot: Snapshot, batch: FileBatch, rows: pa.Array, strat
 def _many_deleted(batch: FileBatch, rows: pa.Array) -> npt.NDArray[Any]:
     """Files with many deleted rows, and with an unknown share of them."""
     records, vectors = batch.rows(["num_records", "deletion_vector"], rows)
-    deleted = pc.fill_null(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64(), safe=False)
-    total = pc.fill_null(one_chunk(records), 0).cast(pa.float64(), safe=False)
+    deleted = filled(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64(), safe=False)
+    total = filled(one_chunk(records), 0).cast(pa.float64(), safe=False)
     gone, of = numpy_values(deleted), numpy_values(total)
     found: npt.NDArray[Any] = gone > of * MOST_DELETED
     return found

@@ -25,7 +25,7 @@ from deltaskip.log.replay import file_keys
 from deltaskip.log.state_actions import StateChange
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, filled, one_chunk
 from deltaskip.storage import join
 from deltaskip.storage.location import LOG_FOLDER
 
@@ -129,7 +129,7 @@ def _compared(found: Snapshot, expected: Snapshot, ref: CheckpointRef, names: li
                 continue
             yield Found(rule, f"{where} has other partition values than the commits before it", [ref.version], names)
             continue
-        unequal = pc.or_(pc.xor(first.is_valid(), second.is_valid()), pc.fill_null(pc.not_equal(first, second), False))
+        unequal = pc.or_(pc.xor(first.is_valid(), second.is_valid()), filled(pc.not_equal(first, second), False))
         if pc.any(unequal).as_py():
             path = mine["path"].filter(unequal)[0]
             yield Found(rule, f"{where} has another {name} of {path} than the commits", [ref.version], names)

@@ -37,7 +37,7 @@ from deltaskip.maintenance.verify.checkpoint_checks import sorted_features
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 
 _DIGITS = regex(r"^\d{20}\.", re.ASCII)
@@ -183,7 +183,7 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
             yield Found("commit.reconciled", message, _versions(commits, versions), found)
             break
     if "size" in actions.column_names:
-        wrong = pc.fill_null(pc.less(actions["size"], 0), False)
+        wrong = filled(pc.less(actions["size"], arrow_scalar(0, pa.int64())), False)
         rows = np.flatnonzero(numpy_values(one_chunk(wrong)))
         if len(rows):
             found = actions["path"].take(arrow_array(rows, pa.int64())).to_pylist()
@@ -229,7 +229,7 @@ def _of_changes(commits: Commits, start: int) -> Iterator[Found]:
         yield Found("commit.readable", str(error))
         return
     outside = pc.invert(pc.match_substring(found["path"], f"{CHANGE_FOLDER}/"))
-    changes = pc.fill_null(found["data_change"], False)
+    changes = filled(found["data_change"], False)
     for mask, why in ((outside, f"is not in the folder {CHANGE_FOLDER}"), (changes, "has dataChange true")):
         paths = found.filter(mask)
         if len(paths):

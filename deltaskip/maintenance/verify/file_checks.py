@@ -30,7 +30,7 @@ from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
 from deltaskip.skipping.file_batches import unshared
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, numpy_values
 from deltaskip.stats.layout import StatField, StatLeaf
 from deltaskip.stats.logged_stats import LoggedStats
 from deltaskip.txn.row_id_assignment import high_water_mark
@@ -80,7 +80,7 @@ def _adds_of(snapshot: Snapshot) -> Iterator[CheckpointAdds | CommitAdds]:
 
 def _where(columns: dict[str, pa.Array], mask: pa.Array) -> list[str]:
     """Paths of the files where the mask is true."""
-    found: list[str] = columns["path"].filter(pc.fill_null(mask, False)).to_pylist()
+    found: list[str] = columns["path"].filter(filled(mask, False)).to_pylist()
     return found
 
 
@@ -104,7 +104,7 @@ def _of_partitions(
     known = pc.is_in(maps.keys.slice(0), value_set=names)
     keys = pa.ListArray.from_arrays(maps.offsets, pc.cast(known, pa.int64())) if len(maps) else None
     if keys is not None:
-        lengths = pc.fill_null(pc.list_value_length(keys), 0)
+        lengths = filled(pc.list_value_length(keys), 0)
         good = _sums(keys)
         other = np.logical_or(numpy_values(lengths) != len(names), good != len(names))
         wrong = columns["path"].filter(arrow_array(other, pa.bool_())).to_pylist()
@@ -219,10 +219,8 @@ class _StatisticsRules:
                     )
                     yield Found("statistics.bounds", message, paths=wrong)
                 if field.physical in self.clustering:
-                    known = pc.or_(
-                        pc.and_(low.is_valid(), high.is_valid()), pc.fill_null(pc.equal(nulls, records), False)
-                    )
-                    empty = pc.fill_null(pc.equal(records, arrow_scalar(0, pa.int64())), False)
+                    known = pc.or_(pc.and_(low.is_valid(), high.is_valid()), filled(pc.equal(nulls, records), False))
+                    empty = filled(pc.equal(records, arrow_scalar(0, pa.int64())), False)
                     wrong = _where(columns, pc.invert(pc.or_(known, empty)))
                     if wrong:
                         message = f"{first_of(wrong)} has no statistics of the clustering column {field.label}"
@@ -303,7 +301,7 @@ def vector_violations(facts: TableFacts) -> Iterator[Found]:
         if not len(chosen):
             continue
         adds = pa.Table.from_batches([chosen])
-        records = pc.struct_field(pc.extract_regex(pc.fill_null(adds["stats"], ""), _ROW_COUNT), "rows")
+        records = pc.struct_field(pc.extract_regex(filled(adds["stats"], ""), _ROW_COUNT), "rows")
         files = pa.table(
             {
                 "uri": adds["path"],

@@ -29,7 +29,7 @@ from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, terms_of
 from deltaskip.sparkexpr.kernels import Lane
-from deltaskip.sparkexpr.values.arrow_values import is_true
+from deltaskip.sparkexpr.values.arrow_values import filled, is_true, numpy_values
 from deltaskip.stats.layout import StatLeaf
 
 _Bits = npt.NDArray[np.uint8]
@@ -130,7 +130,7 @@ class _Tally:
             self.indexed += int(keep.sum()) - int(found.sum())
             keep = found
         self.bins.count(len(self._leaves), bins[keep])
-        sizes = pc.fill_null(batch.raw(["size"])[0], 0).to_numpy(zero_copy_only=False)[live]
+        sizes = numpy_values(filled(batch.raw(["size"])[0], 0))[live]
         self.files += len(sizes)
         self.kept += int(keep.sum())
         self.bytes += int(sizes.sum())

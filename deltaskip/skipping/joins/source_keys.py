@@ -381,5 +381,5 @@ def _extremes(values: pa.Array) -> tuple[Any, Any]:
 
 def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
     found = pc.min_max(values)
-    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
+    least, greatest = domain_values(pa.concat_arrays([pa.repeat(found[end], 1) for end in ("min", "max")]))
     return least, greatest

@@ -153,12 +153,14 @@ class KeyPart:
         place: What it says of its place.
         files: The data files that it knows (KNOWN_FILES).
         offsets: How many keys are before each block.
+        held: The blocks, if they were read with the rest; None if they stay in the file.
     """
 
     info: FileInfo
     place: PartOf
     files: pa.Table
     offsets: npt.NDArray[np.uint32]
+    held: memoryview | None
 
     @property
     def keys(self) -> int:
@@ -168,11 +170,11 @@ class KeyPart:
     @property
     def nbytes(self) -> int:
         """Bytes that it takes in memory."""
-        return int(self.files.nbytes + self.offsets.nbytes)
+        return int(self.files.nbytes + self.offsets.nbytes) + (0 if self.held is None else self.held.nbytes)
 
     @classmethod
     def open(cls, storage: Storage, info: FileInfo) -> KeyPart:
-        """Return the part in a file, whose blocks stay there.
+        """Return the part in a file. The blocks of a large one stay there.
 
         Raises:
             DamagedPart: It is not a part, or it is damaged.
@@ -191,13 +193,14 @@ class KeyPart:
                 raise DamagedPart("its measures are impossible")
             if rest > len(head):
                 [head] = read_ranges(source, [(total - rest, rest)])
+        held = head[:-rest] if len(head) == total else None
         head = head[len(head) - rest :]
         if zlib.crc32(head[:-12]) != check:
             raise DamagedPart("its checksum is wrong")
         offsets = np.frombuffer(head[header_bytes : header_bytes + offset_bytes], "<u4")
         if _blocks_bytes(int(offsets[-1]), blocks) != total - rest:
             raise DamagedPart("its measures are impossible")
-        return cls(info, *_read_header(head[:header_bytes]), offsets)
+        return cls(info, *_read_header(head[:header_bytes]), offsets, held)
 
     def containing(self, storage: Storage, keys: Hashes) -> npt.NDArray[np.bool_]:
         """Return for each data file whether it may have one of the keys.
@@ -214,7 +217,8 @@ class KeyPart:
         wanted = np.unique(keys & ~np.uint64(0xFFFF))
         places = _block_of(wanted, len(self.offsets) - 1)
         prints = (wanted >> np.uint64(16)).astype(np.uint16)
-        with storage.open_input(self.info.path, self.info.size) as source:
+        held = None if self.held is None else pa.BufferReader(self.held)
+        with held or storage.open_input(self.info.path, self.info.size) as source:
             for start in range(0, len(wanted), _AT_ONCE):
                 self._mark(source, places[start : start + _AT_ONCE], prints[start : start + _AT_ONCE], found)
         return found

@@ -36,6 +36,7 @@ from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.nodes import Call, Cast, Node, Opaque, columns_of, walk
 from deltaskip.sparkexpr.types import TIMESTAMP, StructType, arrow_schema, resolve
+from deltaskip.sparkexpr.values.arrow_values import no_rows
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import TableDefinition, creation
@@ -98,7 +99,7 @@ class PlannedWrite:
             if replaced is not None and replaced.matching is not None:
                 keys = _keys(replaced.matching, table, incoming, zone)
                 # The condition is checked before anything is written.
-                nothing = pa.schema(arrow_schema(incoming)).empty_table()
+                nothing = no_rows(pa.schema(arrow_schema(incoming)))
                 replaced.matching.found(transaction, _source(nothing, replaced.matching, table.uri, given[0]))
                 transaction = Transaction(table.snapshot, _WRITE)
             chosen = None if replaced is None else replaced.partition_by

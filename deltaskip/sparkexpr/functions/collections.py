@@ -36,7 +36,7 @@ from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
     Lists,
@@ -237,7 +237,7 @@ def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
     order = pc.sort_indices(given.cast(pa.binary()) if pa.types.is_string(given.type) else given)
     ranks = np.empty(len(given), np.int64)
     ranks[np.asarray(order)] = np.arange(len(given))
-    places = v.numbers(encoded.indices.fill_null(0))
+    places = v.numbers(filled(encoded.indices, 0))
     return ranks[places] if len(given) else np.zeros(len(elements), np.int64), given.take(order)
 
 
@@ -245,7 +245,8 @@ def _repeat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if len(args) != 2 or is_collated(args[0]):
         return None
     value, count = coerce.type_of(args[0]), coerce.type_of(args[1])
-    if value is None or not (count == t.VOID or (count in t.INTEGRAL_BITS and count != t.LONG)):
+    # Spark 4.1, ArrayRepeat: ExpectsInputTypes, which casts no type but VOID
+    if value is None or count not in (t.VOID, t.INTEGER):
         return None
     return (args[0], coerce.cast_to(args[1], t.INTEGER)), t.ArrayType(value, is_nullable(args[0]))
 

@@ -38,7 +38,7 @@ from deltaskip.sparkexpr.preimages.text_steps import FIRST_CHARACTER
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import text_encodings
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import is_not_false, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import filled, is_not_false, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
@@ -110,7 +110,7 @@ def _encode_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values
         # The byte order mark is a character, except for an empty string.
         marked = pc.binary_join_element_wise("\ufeff", text, "")
         text = pc.if_else(pc.equal(text, ""), text, marked)
-    together = pc.fill_null(text, "")
+    together = filled(text, "")
     units = numpy_values(pc.utf8_length(together)).astype(np.int64)
     offsets = np.frombuffer(together.buffers()[1], np.int32)[together.offset :][: len(together) + 1].astype(np.int64)
     data = together.buffers()[2]

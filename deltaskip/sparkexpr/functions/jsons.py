@@ -202,7 +202,7 @@ def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _keys_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
     numbers, names, _, _, kinds = parts(v.column(args[0]), _NO_CONTAINERS)
-    counts = arrow_values.numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
+    counts = arrow_values.numpy_values(arrow_values.filled(numbers, 0)).astype(np.int64)
     found = arrow_values.numpy_values(kinds)
     owners = np.repeat(found == _OBJECT, counts)
     lengths = np.where(found == _OBJECT, counts, 0)
@@ -386,7 +386,7 @@ def _inside(
     left to `compute`.
     """
     numbers, names, texts, inner_kinds, kinds = parts(_where(there, found), _containers(type_))
-    counts = arrow_values.numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
+    counts = arrow_values.numpy_values(arrow_values.filled(numbers, 0)).astype(np.int64)
     rest |= arrow_values.numpy_values(kinds) == _LEFT
     left = np.zeros(len(texts), np.bool_)
     values, unlike = _typed(texts, arrow_values.numpy_values(inner_kinds), type_, left, zone)

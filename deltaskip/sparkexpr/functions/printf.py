@@ -24,7 +24,7 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import vectors
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values, filled
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.floats import float_text
 from deltaskip.sparkexpr.values.numerals import context, exactly, integer_of
@@ -110,7 +110,7 @@ def _piece(
         if pc.any(pc.or_kleene(pc.is_null(values), pc.less(values, vectors.constant_of(0, values.type)))).as_py():
             return None
         return pc.utf8_lpad(found, part.width, "0")
-    found = pc.fill_null(found, "null")
+    found = filled(found, "null")
     return pc.utf8_lpad(found, part.width, " ") if part.width else found
 
 

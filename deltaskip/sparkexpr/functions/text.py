@@ -44,7 +44,7 @@ from deltaskip.sparkexpr.types.ddl import parse_type_text
 from deltaskip.sparkexpr.types.lengths import char_padded
 from deltaskip.sparkexpr.values import strings
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values, is_not_false, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values, filled, is_not_false, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 
@@ -180,7 +180,7 @@ def like_rows(text: v.Values, patterns: pa.Array, escape: str, case_insensitive:
                 lowered, rest = lowered.values, rest | lowered.rest
             given[at] = lowered
     found = likes(given[0], given[1], escape)
-    rest |= numpy_values(pc.fill_null(found, 0)) == 2
+    rest |= numpy_values(filled(found, 0)) == 2
     truth = pc.equal(found, v.constant_of(1, pa.uint8()))
     return v.Partly(truth, rest) if rest.any() else truth
 

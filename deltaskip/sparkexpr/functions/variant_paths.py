@@ -16,7 +16,7 @@ from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.variants import VariantItems, by_type, items_of, path_steps, types_of, values_of
 from deltaskip.sparkexpr.nodes import Call, FieldRef, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled
 from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.sparkexpr.values.variant_reading import VariantPrimitive, VariantTree, stored_item, tree_of, variant_of
 
@@ -109,7 +109,7 @@ def variant_path_bounds(
         values, left = by_type(side, target, zone_of("UTC"), tried=True)
         usable &= ~left & np.asarray(values.is_valid())
         if target in t.FLOATING:
-            usable &= ~np.isnan(np.asarray(values.fill_null(0)))
+            usable &= ~np.isnan(np.asarray(filled(values, 0)))
         found.append(values)
     rows = pa.array(np.arange(len(usable)), mask=~usable)
     least, greatest = (values.take(rows) for values in found)

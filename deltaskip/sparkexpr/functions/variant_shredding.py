@@ -19,7 +19,7 @@ from deltaskip.sparkexpr.functions.variants import TYPES_OF_ITEMS, items_of, val
 from deltaskip.sparkexpr.kernels.variant_items import members_of, without_members
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled
 from deltaskip.sparkexpr.values.variant_reading import VariantPrimitive, VariantTree, tree_of
 
 Plan = Mapping[str, "t.DataType | Plan"]
@@ -94,9 +94,8 @@ def shredded(variants: pa.Array, plan: Plan) -> pa.Array:
     metadata = members["metadata"]
     pair = _pair(members["value"], metadata, plan)
     kind = shredded_type(plan)
-    filled = pc.fill_null(metadata, b"") if metadata.null_count else metadata
     mask = variants.is_null() if variants.null_count else None
-    return pa.StructArray.from_arrays([filled, *pair], fields=list(kind), mask=mask)
+    return pa.StructArray.from_arrays([filled(metadata, b""), *pair], fields=list(kind), mask=mask)
 
 
 def _pair(values: pa.Array, metadata: pa.Array, plan: t.DataType | Plan) -> list[pa.Array]:

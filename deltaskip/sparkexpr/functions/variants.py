@@ -30,7 +30,7 @@ from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE, arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.column_casts import Converted, cast_column
@@ -151,8 +151,8 @@ def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
     if isinstance(metadata, bytes):
         metadata = pa.repeat(arrow_scalar(metadata, pa.binary()), len(values))
     members = {"value": values, "metadata": metadata}
-    filled = [pc.fill_null(members[field.name], b"") for field in VARIANT_STORAGE]
-    return pa.StructArray.from_arrays(filled, fields=list(VARIANT_STORAGE), mask=null)
+    there = [filled(members[field.name], b"") for field in VARIANT_STORAGE]
+    return pa.StructArray.from_arrays(there, fields=list(VARIANT_STORAGE), mask=null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ def _stored(values: pa.Array, type_: t.DataType, metadata: pa.Array) -> pa.Array
             return of_lists(lengths, _stored(one_chunk(pc.list_flatten(values)), element, metadata))
         case t.StructType(fields):
             members = zip(fields, values.flatten(), strict=True)
-            stored = [pc.fill_null(_stored(member, field.type, metadata), b"\0") for field, member in members]
+            stored = [filled(_stored(member, field.type, metadata), b"\0") for field, member in members]
             found = of_structs(
                 pa.repeat(TRUE, len(values)), [field.name.encode() for field in fields], stored, metadata,
                 pa.repeat(arrow_scalar(0, pa.int64()), len(values)),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.types.data_types import ArrayType, DataType, MapType, StructType
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
 
 ENTRIES = "entries of a map with optional keys"
 """The name of the elements of a list as which pyarrow reads a map; see `stats.parquet_input.readable_footer`."""
@@ -93,7 +93,7 @@ def list_items(lists: pa.Array) -> pa.Array:
 
 def list_offsets(lists: pa.Array) -> pa.Array:
     """Return the offsets of the lists in `list_items`. Raises ArrowInvalid if an offset exceeds 32 bits."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    lengths = filled(pc.list_value_length(lists), 0)
     offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(np.asarray(lengths), out=offsets[1:])
     return arrow_array(offsets).cast(pa.int32())

@@ -83,6 +83,9 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The values as one array, which is copied only if there are several chunks."""
     if isinstance(column, pa.Array):
         return column
+    if not column.num_chunks:
+        # pyarrow imports pandas to make this array.
+        return pa.nulls(0, column.type)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
@@ -101,6 +104,18 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
         bits = np.frombuffer(data, np.uint8)
         return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].astype(bool)
     return np.frombuffer(data, _NUMPY[array.type])[array.offset : array.offset + len(array)]
+
+
+def filled(values: pa.Array | pa.ChunkedArray | pa.Scalar, value: Any) -> Any:
+    """The values, with one of their type for null. pyarrow imports pandas to make a scalar of a Python value."""
+    if not isinstance(values, pa.Scalar) and not values.null_count:
+        return values
+    return pc.fill_null(values, arrow_scalar(value, values.type))
+
+
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """A table without rows. pyarrow imports pandas to make an empty one of a schema."""
+    return pa.Table.from_batches([], schema)
 
 
 def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:

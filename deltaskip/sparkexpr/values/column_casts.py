@@ -19,7 +19,7 @@ from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside, conformed
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, numpy_values, true_rows
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, filled, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.float_digits import decimals_of, float_texts
 from deltaskip.sparkexpr.values.time_columns import DATES_FROM, DATES_TO, time_texts
@@ -323,7 +323,7 @@ def _inner_text(values: pa.Array, type_: t.DataType, zone: Zone) -> pa.Array:
     found = Converted(values) if type_ == t.STRING else cast_column(values, type_, t.STRING, zone)
     if found.failed is not None or found.rest is not None:
         raise v.NotByColumn
-    return pc.fill_null(found.values, "null")
+    return filled(found.values, "null")
 
 
 def _lists(values: pa.Array, inner: pa.Array) -> pa.Array:

@@ -15,7 +15,7 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import FLOATING, ArrayType, DataType, StructType
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk, typed_array
 
 if TYPE_CHECKING:
     from deltaskip.sparkexpr.collations.collation import Collation
@@ -117,7 +117,7 @@ class _Place:
         """Return the numbers of tuples, and whether each of them is known."""
         if not len(self._pairs):
             return before, np.zeros(len(before), np.bool_)
-        found = numpy_values(pc.fill_null(pc.index_in(values, value_set=self._values), -1)).astype(np.int64)
+        found = numpy_values(filled(pc.index_in(values, value_set=self._values), -1)).astype(np.int64)
         pairs = before * len(self._values) + found
         numbers = np.minimum(np.searchsorted(self._pairs, pairs), len(self._pairs) - 1)
         return numbers, (found >= 0) & (self._pairs[numbers] == pairs)

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.kernels.list_codes import codes_among, repeated_codes
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.vectors import NotByColumn, numbers, ordered_floats
 
 _NAN = object()
@@ -160,7 +159,7 @@ def has_negative_zero(elements: pa.Array) -> bool:
     """Return whether an element is -0.0, which some of Spark's functions turn into 0.0."""
     if not pa.types.is_floating(elements.type):
         return False
-    values = numbers(pc.fill_null(elements, 1.0))
+    values = numbers(filled(elements, 1.0))
     return bool((np.signbit(values) & (values == 0)).any())
 
 

@@ -92,7 +92,7 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
     Raises NotByColumn if a string has NUL.
     """
     ends = arrow_values.arrow_array([0, len(values)], pa.int32())
-    listed = pa.ListArray.from_arrays(ends, pc.fill_null(values, ""))
+    listed = pa.ListArray.from_arrays(ends, arrow_values.filled(values, ""))
     together = pc.binary_join(listed, between)[0].as_py()
     if not len(values) or together.count("\0") >= len(values):
         raise NotByColumn

@@ -141,7 +141,7 @@ def parsed(snapshot: Snapshot) -> list[Any]:
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Small row groups are copied, too; the value lists how many each copy had."""
-    monkeypatch.setattr(kept_groups, "_FEW_ROWS", 3)
+    monkeypatch.setattr(kept_groups, "FEW_ROWS", 3)
     monkeypatch.setattr(kept_groups, "_TIMES", 2)
     return noted(monkeypatch, RowGroupCopy, "append", lambda _, groups: len(groups))
 
@@ -187,7 +187,11 @@ def test_a_checkpoint_of_one_commit_more_writes_few_rows(
 ) -> None:
     properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": "1"}
     ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
-    written = noted(monkeypatch, write.CheckpointFile, "write", lambda _, action, values: len(values))
+
+    def of_files(_: object, *rows: tuple[str, pa.StructArray]) -> int:
+        return sum(len(values) for action, values in rows if action in ("add", "remove"))
+
+    written = noted(monkeypatch, write.CheckpointFile, "write", of_files)
     for number in range(60):
         # A handle that stays open reads a newer checkpoint after a hundred commits.
         ds.DeltaTable(tmp_path / "t").append(pa.table({"id": [number]}))

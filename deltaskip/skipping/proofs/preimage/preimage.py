@@ -62,6 +62,9 @@ def preimage(node: Node, results: ValueSet, time_zone: str) -> tuple[FieldRef, V
         if found_steps is None:
             return None
         child, steps = found_steps
+        if results.null and not _only_reads(node, child):
+            # NULL in the other arguments, too, makes the result NULL.
+            return None
         before = _pulled(steps, _with_overflow(node, steps, results))
     except EvaluationError:
         # The step is not known for every value.
@@ -73,9 +76,14 @@ def preimage(node: Node, results: ValueSet, time_zone: str) -> tuple[FieldRef, V
     return preimage(child, before, time_zone)
 
 
+def _only_reads(node: Node, child: Node) -> bool:
+    """Whether all arguments of a call but one are constant."""
+    return not isinstance(node, Call) or all(isinstance(arg, Literal) for arg in node.args if arg is not child)
+
+
 def _holds_of_null(node: Call, child: Node, results: ValueSet, time_zone: str) -> bool:
     """Whether the function may produce a wanted result where its argument is NULL."""
-    if not all(isinstance(arg, Literal) for arg in node.args if arg is not child):
+    if not _only_reads(node, child):
         return True
     args = tuple(Literal(None, type_of(arg) or t.VOID) if arg is child else arg for arg in node.args)
     try:
