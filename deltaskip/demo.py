@@ -46,27 +46,9 @@ FIRST_DATE = date(2026, 1, 1)
 FIRST_INSTANT = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_ROW = 4
 SURNAMES = (
-    "Adams",
-    "Bauer",
-    "Costa",
-    "Dubois",
-    "Eriksen",
-    "Fischer",
-    "García",
-    "Hansen",
-    "Ivanova",
-    "Jones",
-    "Kowalska",
-    "Lindström",
-    "Müller",
-    "Novák",
-    "Okafor",
-    "Petit",
-    "Rossi",
-    "Silva",
-    "Tanaka",
-    "Virtanen",
-)
+    "Adams", "Bauer", "Costa", "Dubois", "Eriksen", "Fischer", "García", "Hansen", "Ivanova", "Jones", "Kowalska",
+    "Lindström", "Müller", "Novák", "Okafor", "Petit", "Rossi", "Silva", "Tanaka", "Virtanen",
+)  # fmt: skip
 COLLATION = "icu.UNICODE_CI"
 DEFAULT_FOLDER = Path("customers")
 """Where the command keeps the table by default."""

@@ -10,41 +10,13 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 __all__ = [
-    "AmbiguousMerge",
-    "CatalogError",
-    "ChecksumWarning",
-    "CollationUnavailable",
-    "CollationWarning",
-    "CommitConflict",
-    "CorruptDeletionVector",
-    "CorruptLog",
-    "DataFileMissing",
-    "DeltaSkipError",
-    "InvalidArgument",
-    "InvalidArgumentType",
-    "InvalidCollation",
-    "InvalidCommit",
-    "MaintenanceWarning",
-    "NamespaceAlreadyExists",
-    "NamespaceNotEmpty",
-    "NamespaceNotFound",
-    "NotProvable",
-    "OutOfMemory",
-    "PredicateError",
-    "PredicateWarning",
-    "ReadWarning",
-    "RowViolation",
-    "SchemaError",
-    "SparkUnavailable",
-    "StatisticsWarning",
-    "StorageError",
-    "TableAlreadyExists",
-    "TableNotFound",
-    "UnexpectedError",
-    "UnsupportedFeature",
-    "VersionNotFound",
-    "WriteWarning",
-]
+    "AmbiguousMerge", "CatalogError", "ChecksumWarning", "CollationUnavailable", "CollationWarning", "CommitConflict",
+    "CorruptDeletionVector", "CorruptLog", "DataFileMissing", "DeltaSkipError", "InvalidArgument",
+    "InvalidArgumentType", "InvalidCollation", "InvalidCommit", "MaintenanceWarning", "NamespaceAlreadyExists",
+    "NamespaceNotEmpty", "NamespaceNotFound", "NotProvable", "OutOfMemory", "PredicateError", "PredicateWarning",
+    "ReadWarning", "RowViolation", "SchemaError", "SparkUnavailable", "StatisticsWarning", "StorageError",
+    "TableAlreadyExists", "TableNotFound", "UnexpectedError", "UnsupportedFeature", "VersionNotFound", "WriteWarning",
+]  # fmt: skip
 
 
 class OptionAdvice(str):

@@ -278,8 +278,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
     """Skip a module that needs a package of the extra `reference` which is not installed."""
     report = yield
     missing = re.search(
-        r"No module named '(pyspark|deltalake|duckdb|unitycatalog|pydantic)\b",
-        str(report.longrepr or ""),
+        r"No module named '(pyspark|deltalake|duckdb|unitycatalog|pydantic)\b", str(report.longrepr or "")
     )
     if report.outcome == "failed" and missing and find_spec(missing[1]) is None:
         report.outcome = "skipped"
@@ -307,3 +306,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("not compared")
     for line in lines:
         terminalreporter.write_line(f"not compared with {line}")
+
+
+@pytest.fixture(scope="module")
+def small_row_groups_are_copied() -> Iterator[None]:
+    """Into the next checkpoint, as large ones are."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("deltaskip.log.checkpoint.kept_groups.FEW_ROWS", 1)
+        patched.setattr("deltaskip.log.checkpoint.kept_groups._TIMES", 1)
+        yield

@@ -1,5 +1,6 @@
 """One test for many values: every value is checked, and the failure names those that are wrong."""
 
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -37,3 +38,12 @@ def each(values: Iterable[T], check: Callable[[T], object], name: Callable[[T], 
         pytest.fail("There was no value to check.")
     if len(skipped) == count:
         pytest.skip(skipped[0])
+
+
+def in_threads(act: Callable[[T], object], values: Iterable[T]) -> None:
+    """Call `act` with each value in a thread of its own, all at once, and wait for them."""
+    threads = [threading.Thread(target=act, args=(value,)) for value in values]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -27,10 +27,7 @@ def micros_of(stored: Stored) -> int | None:
 
 
 def write_int96(
-    path: Path,
-    stored: Sequence[Stored],
-    columns: Callable[[pa.Array], dict[str, pa.Array]],
-    **options: Any,
+    path: Path, stored: Sequence[Stored], columns: Callable[[pa.Array], dict[str, pa.Array]], **options: Any
 ) -> None:
     """Write a file whose columns are made of the timestamps."""
     stand_ins = [None if each is None else 1_600_000_000_000_001 + at * 1_000 for at, each in enumerate(stored)]

@@ -197,25 +197,13 @@ OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
     "version=-1": (lambda path: ds.DeltaTable(path, version=-1), ds.InvalidArgument),
     "version=10**30": (lambda path: ds.DeltaTable(path, version=10**30), ds.VersionNotFound),
     "timestamp=5": (lambda path: ds.DeltaTable(path, timestamp=5), ds.InvalidArgumentType),
-    "timestamp=date": (
-        lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)),
-        ds.VersionNotFound,
-    ),
+    "timestamp=date": (lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)), ds.VersionNotFound),
     "timestamp='yesterday'": (lambda path: ds.DeltaTable(path, timestamp="yesterday"), ds.InvalidArgument),
     "timestamp=1999": (lambda path: ds.DeltaTable(path, timestamp=datetime(1999, 1, 1)), ds.VersionNotFound),
     "both": (lambda path: ds.DeltaTable(path, 0, datetime(2026, 1, 1, tzinfo=UTC)), ds.InvalidArgument),
-    "storage_options=[]": (
-        lambda path: ds.DeltaTable(path, storage_options=["a"]),
-        ds.InvalidArgumentType,
-    ),
-    "storage_options={1: 'a'}": (
-        lambda path: ds.DeltaTable(path, storage_options={1: "a"}),
-        ds.InvalidArgumentType,
-    ),
-    "storage_options={'a': 1}": (
-        lambda path: ds.DeltaTable(path, storage_options={"a": 1}),
-        ds.InvalidArgumentType,
-    ),
+    "storage_options=[]": (lambda path: ds.DeltaTable(path, storage_options=["a"]), ds.InvalidArgumentType),
+    "storage_options={1: 'a'}": (lambda path: ds.DeltaTable(path, storage_options={1: "a"}), ds.InvalidArgumentType),
+    "storage_options={'a': 1}": (lambda path: ds.DeltaTable(path, storage_options={"a": 1}), ds.InvalidArgumentType),
 }
 
 

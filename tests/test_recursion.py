@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from deltaskip.recursion import deep
+from tests.noted import raising
 
 DEPTH = 20_000
 _name = contextvars.ContextVar("name", default="")
@@ -154,9 +155,6 @@ def test_an_interrupt_ends_the_call_and_its_threads() -> None:
 def test_a_process_without_further_threads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import _thread
 
-    def refused(*args: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(_thread, "start_new_thread", refused)
+    monkeypatch.setattr(_thread, "start_new_thread", raising(RuntimeError("can't start new thread")))
     with pytest.raises(RecursionError, match="can't start new thread"):
         count(DEPTH)

@@ -28,16 +28,9 @@ _BATCH_ROWS = 1 << 16
 
 # Features whose property is removed when they are dropped.
 _SWITCHED = (
-    "deletionVectors",
-    "typeWidening",
-    "typeWidening-preview",
-    "inCommitTimestamp",
-    "variantShredding",
-    "variantShredding-preview",
-    "v2Checkpoint",
-    "rowTracking",
-    _PROTECTION,
-)
+    "deletionVectors", "typeWidening", "typeWidening-preview", "inCommitTimestamp", "variantShredding",
+    "variantShredding-preview", "v2Checkpoint", "rowTracking", _PROTECTION,
+)  # fmt: skip
 DROPPABLE = frozenset(
     (
         *_SWITCHED,

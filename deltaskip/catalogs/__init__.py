@@ -10,13 +10,6 @@ from deltaskip.catalogs.table_catalog import NamespaceDescription, TableCatalog,
 from deltaskip.data_files.sort_order import SortOrder
 
 __all__ = [
-    "CatalogIdentifier",
-    "InstalledCatalog",
-    "NamespaceDescription",
-    "SortOrder",
-    "StagedTable",
-    "TableCatalog",
-    "TransactionalTableCatalog",
-    "catalog",
-    "install_catalog",
-]
+    "CatalogIdentifier", "InstalledCatalog", "NamespaceDescription", "SortOrder", "StagedTable", "TableCatalog",
+    "TransactionalTableCatalog", "catalog", "install_catalog",
+]  # fmt: skip

@@ -208,15 +208,9 @@ def _hidden_nan(coverage: TableCoverage) -> Iterator[str]:
 _MOST_NAMES = 3
 
 _HEADINGS = [
-    ("column", "left"),
-    ("type", "left"),
-    ("min/max", "right"),
-    ("rows", "right"),
-    ("null count", "right"),
-    ("rows", "right"),
-    ("files per value", "right"),
-    ("of all", "right"),
-]
+    ("column", "left"), ("type", "left"), ("min/max", "right"), ("rows", "right"), ("null count", "right"),
+    ("rows", "right"), ("files per value", "right"), ("of all", "right"),
+]  # fmt: skip
 
 
 def _share(part: float | None, whole: int) -> str:

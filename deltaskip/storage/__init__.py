@@ -19,21 +19,7 @@ from deltaskip.storage.location import (
 from deltaskip.storage.opening import open_storage, storage_for
 
 __all__ = [
-    "HADOOP_SCHEMES",
-    "CatalogLog",
-    "CatalogStorage",
-    "FileInfo",
-    "LocalStorage",
-    "NotAFile",
-    "Storage",
-    "is_local",
-    "join",
-    "open_storage",
-    "parent",
-    "parse_location",
-    "scheme_of",
-    "split_authority",
-    "storage_below",
-    "storage_for",
+    "HADOOP_SCHEMES", "CatalogLog", "CatalogStorage", "FileInfo", "LocalStorage", "NotAFile", "Storage", "is_local",
+    "join", "open_storage", "parent", "parse_location", "scheme_of", "split_authority", "storage_below", "storage_for",
     "uri_of",
-]
+]  # fmt: skip

@@ -18,24 +18,11 @@ RETRIES = {"max_retries": 10, "retry_seconds": 30}
 # Options of the HTTP client, which obstore separates from those of the store.
 _CLIENT = frozenset(
     (
-        "allow_http",
-        "allow_invalid_certificates",
-        "connect_timeout",
-        "default_content_type",
-        "http1_only",
-        "http2_only",
-        "pool_idle_timeout",
-        "pool_max_idle_per_host",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-        "proxy_url",
-        "randomize_addresses",
-        "read_timeout",
-        "root_certificate",
-        "timeout",
-        "user_agent",
+        "allow_http", "allow_invalid_certificates", "connect_timeout", "default_content_type", "http1_only",
+        "http2_only", "pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes",
+        "proxy_url", "randomize_addresses", "read_timeout", "root_certificate", "timeout", "user_agent",
     )
-)
+)  # fmt: skip
 _PREFIXES = {"s3": "aws_", "gs": "google_", "az": "azure_"}
 # The names for suggestions; obstore accepts more spellings, and decides.
 _NAMES = {

@@ -6,18 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.actions import (
-    absolute_uri,
-    absolute_uris,
-    canonical_path,
-    canonical_paths,
-    decode_path,
-    decode_paths,
-    hadoop_path,
-    relative_path,
-    table_key,
-    table_keys,
-)
+from deltaskip import actions
 from deltaskip.kernels.paths import all_plain
 from tests import corpus
 from tests.looped import looped
@@ -49,12 +38,12 @@ APART = [
 
 @pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda s: s[0])
 def test_spellings_of_one_file_have_one_key(spellings):
-    assert len({canonical_path(raw) for raw in spellings}) == 1
+    assert len({actions.canonical_path(raw) for raw in spellings}) == 1
 
 
 @looped("left, right", APART)
 def test_different_files_have_different_keys(left, right):
-    assert canonical_path(left) != canonical_path(right)
+    assert actions.canonical_path(left) != actions.canonical_path(right)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +51,10 @@ def test_different_files_have_different_keys(left, right):
     [("p=%2540/f", "p=%40/f"), ("a+b", "a+b"), ("a%2Bb", "a+b"), ("100%", "100%"), ("é%20ü", "é ü"), ("%zz", "%zz")],
 )
 def test_a_path_is_decoded_exactly_once(raw, decoded):
-    assert decode_path(raw) == decoded
+    assert actions.decode_path(raw) == decoded
 
 
-@pytest.mark.parametrize("function", [decode_path, canonical_path])
+@pytest.mark.parametrize("function", [actions.decode_path, actions.canonical_path])
 def test_octets_that_are_not_utf8_are_refused(function):
     with pytest.raises(ValueError, match="%FF"):
         function("a%FFb")
@@ -89,29 +78,29 @@ URIS = [
 
 @looped("root, raw, expected", URIS)
 def test_absolute_uris_are_encoded_once(root, raw, expected):
-    assert absolute_uri(root, raw) == expected
+    assert actions.absolute_uri(root, raw) == expected
 
 
 @looped("root, raw, expected", URIS)
 def test_hadoop_paths_are_the_decoded_uri_and_local_ones_have_no_scheme(root, raw, expected):
-    path = hadoop_path(root, raw)
+    path = actions.hadoop_path(root, raw)
     assert path == unquote(expected).removeprefix("file://")
     assert path.startswith("/") == expected.startswith("file:")
 
 
 def test_names_with_percent_signs_on_disk_stay_literal_for_hadoop():
-    assert hadoop_path("/t", "a%20b/c%2520d") == "/t/a b/c%20d"
+    assert actions.hadoop_path("/t", "a%20b/c%2520d") == "/t/a b/c%20d"
 
 
 def test_a_relative_root_is_refused():
     with pytest.raises(ValueError, match="data/t"):
-        absolute_uri("data/t", "f")
+        actions.absolute_uri("data/t", "f")
 
 
 @corpus.each_table("read")
 def test_every_active_file_of_the_corpus_is_found_on_disk(table):
     for file in table.versions[0]["files"]:
-        path = hadoop_path(str(table.path), file["path"])
+        path = actions.hadoop_path(str(table.path), file["path"])
         if "://" not in file["path"] and not file["path"].startswith(("/", "file:")):
             assert path.startswith(f"{table.path}/")
             with open(path, "rb") as data:
@@ -125,7 +114,7 @@ PATHS = st.text(st.sampled_from("ab/.%:2041 é+=") | st.characters(exclude_categ
 
 def _undecodable(raw):
     try:
-        decode_path(raw)
+        actions.decode_path(raw)
     except ValueError:
         return True
     return False
@@ -134,30 +123,32 @@ def _undecodable(raw):
 @given(st.lists(st.none() | PATHS, max_size=6))
 def test_vectorised_forms_agree_with_the_plain_ones(paths):
     array = pa.array(paths, pa.string())
-    for one, many in ((decode_path, decode_paths), (canonical_path, canonical_paths)):
+    for one, many in ((actions.decode_path, actions.decode_paths), (actions.canonical_path, actions.canonical_paths)):
         assert many(array).to_pylist() == [None if p is None else one(p) for p in paths]
     for root in ("/da ta/t", "s3://b/d%20x"):
-        assert absolute_uris(root, array).to_pylist() == [None if p is None else absolute_uri(root, p) for p in paths]
+        assert actions.absolute_uris(root, array).to_pylist() == [
+            None if p is None else actions.absolute_uri(root, p) for p in paths
+        ]
 
 
 def test_vectorised_forms_take_chunked_arrays():
     chunked = pa.chunked_array([["a", "b%20c"], [None]], pa.string())
-    assert decode_paths(chunked).to_pylist() == ["a", "b c", None]
-    assert canonical_paths(chunked).to_pylist() == ["a", "b c", None]
-    assert absolute_uris("/t", chunked).to_pylist() == ["file:///t/a", "file:///t/b%20c", None]
+    assert actions.decode_paths(chunked).to_pylist() == ["a", "b c", None]
+    assert actions.canonical_paths(chunked).to_pylist() == ["a", "b c", None]
+    assert actions.absolute_uris("/t", chunked).to_pylist() == ["file:///t/a", "file:///t/b%20c", None]
 
 
 @given(PATHS)
 def test_a_key_is_its_own_key_once_encoded_again(raw):
-    key = canonical_path(raw)
-    assert canonical_path(key.replace("%", "%25")) == key
+    key = actions.canonical_path(raw)
+    assert actions.canonical_path(key.replace("%", "%25")) == key
 
 
 @given(PATHS.filter(lambda p: not p.startswith("/")))
 def test_a_uri_decodes_to_the_path_below_the_root(raw):
-    uri = absolute_uri("s3://b/d", "x/" + raw)
+    uri = actions.absolute_uri("s3://b/d", "x/" + raw)
     assert uri.isascii()
-    assert unquote(urlsplit(uri).path) == hadoop_path("s3://b/d", "x/" + raw).removeprefix("s3://b")
+    assert unquote(urlsplit(uri).path) == actions.hadoop_path("s3://b/d", "x/" + raw).removeprefix("s3://b")
 
 
 ROOTS = {
@@ -180,19 +171,19 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_paths_in_the_table_have_one_key(root: str) -> None:
-    assert {table_key(root, raw) for raw in ROOTS[root]} == {"a b"}
-    assert table_keys(root, pa.array(ROOTS[root])).to_pylist() == ["a b"] * len(ROOTS[root])
+    assert {actions.table_key(root, raw) for raw in ROOTS[root]} == {"a b"}
+    assert actions.table_keys(root, pa.array(ROOTS[root])).to_pylist() == ["a b"] * len(ROOTS[root])
 
 
 @pytest.mark.parametrize("root", ELSEWHERE)
 def test_paths_elsewhere_have_their_canonical_path_as_key(root: str) -> None:
     for raw in ELSEWHERE[root]:
-        assert table_key(root, raw) == canonical_path(raw)
-        assert relative_path(root, raw) is None
+        assert actions.table_key(root, raw) == actions.canonical_path(raw)
+        assert actions.relative_path(root, raw) is None
 
 
 def test_a_colon_in_a_key_does_not_make_it_absolute() -> None:
-    assert table_key("file:///t", "file:///t/a:/b") == canonical_path("./a:/b") == "./a:/b"
+    assert actions.table_key("file:///t", "file:///t/a:/b") == actions.canonical_path("./a:/b") == "./a:/b"
 
 
 @given(st.lists(st.text(st.sampled_from("aZ09-_=./%: @[`{~\xe9"), max_size=5)), st.integers(0, 3))

@@ -1,11 +1,9 @@
 """CHECK constraints that are added over existing rows and dropped, and marks of identity columns."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,20 +14,14 @@ from deltaskip.alter import constraints
 from deltaskip.errors import InvalidArgument, InvalidCommit, RowViolation, SchemaError, UnsupportedFeature
 from tests.alter.test_column_changes import parameters, table_of
 from tests.dml.tables import info_of
+from tests.noted import noted
 
 
 @pytest.fixture
-def read_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the data files whose rows were read."""
-    read: list[str] = []
-    inner = constraints.StoredRows._batches  # type: ignore[attr-defined]
-
-    def counted(rows: Any, file: pa.Table, *more: Any) -> Iterator[Any]:
-        read.append(file["uri"][0].as_py())
-        return inner(rows, file, *more)
-
-    monkeypatch.setattr(constraints.StoredRows, "_batches", counted)  # type: ignore[attr-defined]
-    yield read
+    rows = constraints.StoredRows  # type: ignore[attr-defined]
+    return noted(monkeypatch, rows, "_batches", lambda rows, file, *_: file["uri"][0].as_py())
 
 
 def test_rule_20_existing_rows_are_checked_and_named(tmp_path: Path) -> None:
@@ -163,20 +155,10 @@ def test_rule_20_every_type_of_column_is_read(tmp_path: Path) -> None:
     }
     table.append(pa.Table.from_pylist([row]))
     holds = [
-        "i % 7 = 0",
-        "f * 2 = 1",
-        "dec % 1 = 0.34",
-        "concat(s, 'x') = 'éx'",
-        "NOT NOT b",
-        "month(day) = 2",
-        "hour(ts) = 1",
-        "hour(ntz) = 1",
-        "length(raw) = 2",
-        "st.x.y + 1 = 2",
-        "length(p) = 5",
-        "year(q) = 1969",
+        "i % 7 = 0", "f * 2 = 1", "dec % 1 = 0.34", "concat(s, 'x') = 'éx'", "NOT NOT b", "month(day) = 2",
+        "hour(ts) = 1", "hour(ntz) = 1", "length(raw) = 2", "st.x.y + 1 = 2", "length(p) = 5", "year(q) = 1969",
         "coalesce(s, 'y') LIKE '_'",
-    ]
+    ]  # fmt: skip
     for i, text in enumerate(holds):
         table.alter(ds.AddConstraint(f"c{i}", text))
         with pytest.raises(RowViolation):

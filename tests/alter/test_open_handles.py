@@ -10,11 +10,7 @@ import pyarrow as pa
 import deltaskip as ds
 from tests.each import each
 
-ALL = {
-    "delta.enableTypeWidening": "true",
-    "delta.columnMapping.mode": "name",
-    "delta.checkpointInterval": "2",
-}
+ALL = {"delta.enableTypeWidening": "true", "delta.columnMapping.mode": "name", "delta.checkpointInterval": "2"}
 # The type of a column, its later type, values, and predicates over its later type.
 WIDENED: list[tuple[str, str, pa.DataType, list[Any], tuple[str, ...]]] = [
     ("BYTE", "SHORT", pa.int8(), [1, 2, 3], ("c = 2", "c > 2", "c < 300S")),
@@ -23,13 +19,7 @@ WIDENED: list[tuple[str, str, pa.DataType, list[Any], tuple[str, ...]]] = [
     ("INT", "DECIMAL(12, 2)", pa.int32(), [1, 2, 3], ("c = 2", "c < 2.50BD")),
     ("FLOAT", "DOUBLE", pa.float32(), [0.1, 0.2, 1.5], ("c = 0.1D", "c > 0.1D", "c = 0.10000000149011612D")),
     ("DATE", "TIMESTAMP_NTZ", pa.date32(), [0, 1, 2], ("c > TIMESTAMP_NTZ'1970-01-01 12:00:00'", "c IS NOT NULL")),
-    (
-        "DECIMAL(4, 1)",
-        "DECIMAL(8, 3)",
-        pa.decimal128(4, 1),
-        [Decimal(1), Decimal(2)],
-        ("c = 2", "c < 2.125BD"),
-    ),
+    ("DECIMAL(4, 1)", "DECIMAL(8, 3)", pa.decimal128(4, 1), [Decimal(1), Decimal(2)], ("c = 2", "c < 2.125BD")),
 ]
 
 

@@ -14,6 +14,7 @@ import deltaskip as ds
 from deltaskip.errors import CommitConflict, DeltaSkipError, RowViolation, SchemaError
 from deltaskip.reading.stored_rows import StoredRows
 from tests.alter.test_column_changes import table_of
+from tests.each import in_threads
 from tests.extent import extent
 
 WIDER = {"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT"}
@@ -158,11 +159,7 @@ def together(*acts: Callable[[], None]) -> list[BaseException | None]:
         except BaseException as error:
             raised[index] = error
 
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run, range(len(acts)))
     return raised
 
 

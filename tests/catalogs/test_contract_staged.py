@@ -73,10 +73,7 @@ def test_an_aborted_creation_leaves_no_files(contract: Contract) -> None:
 
 
 def test_rows_that_do_not_fit_leave_no_files(contract: Contract) -> None:
-    with (
-        pytest.raises(ds.SchemaError),
-        contract.catalog.stage_create("db.t", SCHEMA) as staged,
-    ):
+    with pytest.raises(ds.SchemaError), contract.catalog.stage_create("db.t", SCHEMA) as staged:
         staged.append(NUMBERS)
         staged.append(pa.table({"nothing": [1]}))
     assert not contract.there(staged.location)

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import threading
 import warnings
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import CommitConflict, DeltaTable, MaintenanceWarning, TableAlreadyExists, TableNotFound
+from tests.each import in_threads
 from tests.extent import extent
 
 DDL = "id BIGINT, v STRING"
@@ -85,11 +85,7 @@ def test_a_race_with_a_drop_is_a_table_that_is_not_there(tmp_path: Path, seed: i
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MaintenanceWarning)
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, range(3))
     assert not wrong
     # How many steps meet a table that is gone depends on how the threads come to run.
     assert done["yes"] > STEPS // 4 and done["no"]

@@ -274,8 +274,7 @@ class TestOpening:
 @pytest.mark.long
 @pytest.mark.skipif(KIND != "memory", reason="begun by the tests of the other kind")
 @pytest.mark.parametrize(
-    ("kind", "parts"),
-    [pytest.param("hive", [""], marks=pytest.mark.long), ("connect", ["_namespaces"])],
+    ("kind", "parts"), [pytest.param("hive", [""], marks=pytest.mark.long), ("connect", ["_namespaces"])]
 )
 def test_the_contract_holds_for_other_sessions(kind: str, parts: list[str]) -> None:
     if WHOLE:

@@ -17,6 +17,7 @@ from tests.catalogs.contract import NUMBERS, SCHEMA
 from tests.dml.tables import ids_of
 from tests.extent import extent
 from tests.looped import looped
+from tests.noted import noted
 
 
 @pytest.fixture
@@ -264,14 +265,7 @@ def test_show_tables_looks_only_into_folders_whose_names_match(
 ) -> None:
     for name in ("sales", "Sales 2", "other"):
         warehouse.create_table(f"db.`{name}`", "id BIGINT")
-    looked: list[str] = []
-    exists = LocalStorage.exists
-
-    def counted(storage: LocalStorage, path: str) -> bool:
-        looked.append(path)
-        return exists(storage, path)
-
-    monkeypatch.setattr(LocalStorage, "exists", counted)
+    looked = noted(monkeypatch, LocalStorage, "exists", lambda _, path: path)
     found = warehouse.sql(None, "SHOW TABLES IN db LIKE 's*|nothing'").to_pylist()
     assert [row["tableName"] for row in found] == ["Sales 2", "sales"]
     assert not [path for path in looked if "/other/" in path]

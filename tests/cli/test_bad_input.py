@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import Ran, Run
 from tests.corpus import CorpusTable, each_table
 from tests.looped import looped
+from tests.noted import raising
 
 COMMANDS = ("files", "explain", "inspect", "history")
 
@@ -218,10 +219,7 @@ def test_debug_adds_the_traceback(run: Run, tmp_path: Path) -> None:
 def test_a_fault_of_the_program_is_told_from_bad_input(
     run: Run, customers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("by zero")
-
-    monkeypatch.setattr("deltaskip.table.table.DeltaTable.scan", fail)
+    monkeypatch.setattr("deltaskip.table.table.DeltaTable.scan", raising(ZeroDivisionError("by zero")))
     ran = run("files", customers)
     assert (ran.status, ran.out) == (1, "")
     assert ran.err == "deltaskip: error: internal error: ZeroDivisionError: by zero (--debug prints the traceback)\n"

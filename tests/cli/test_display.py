@@ -54,8 +54,7 @@ def test_a_long_listing_is_one_json_document() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (2**50, "1.0 PiB")],
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (2**50, "1.0 PiB")]
 )
 def test_sizes_have_binary_units(size: int, text: str) -> None:
     assert human_bytes(size) == text

@@ -121,9 +121,7 @@ def refuses_two_source_rows_for_one_row(kept: Kept) -> None:
     twice = given([row(30), {**row(30), "v": 5}])
     for clause in (Clause("matched", "update", {"v": "s.v"}), Clause("matched", "delete", None, "s.id > 0")):
         kept.refuses(
-            partial(kept.door.merge, kept.table, twice, "t.id = s.id", [clause]),
-            AmbiguousMerge,
-            "more than one row",
+            partial(kept.door.merge, kept.table, twice, "t.id = s.id", [clause]), AmbiguousMerge, "more than one row"
         )
 
 

@@ -24,6 +24,7 @@ from tests.dml.tables import info_of
 from tests.each import each
 from tests.footers import LOGICAL, STRUCT, Element, change_footer, change_types
 from tests.looped import looped
+from tests.noted import noted
 from tests.sparkexpr.kernels.variant_twin import metadata_of, shredded, variant_type
 
 UTC = datetime.UTC
@@ -50,15 +51,7 @@ def stats_of(table: DeltaTable) -> dict[str, Any]:
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of files whose rows were read to check rules."""
-    found: list[str] = []
-    batches = file_rules._batches
-
-    def spy(snapshot: Any, file: Any, *rest: Any) -> Any:
-        found.append(file.add.path)
-        return batches(snapshot, file, *rest)
-
-    monkeypatch.setattr(file_rules, "_batches", spy)
-    return found
+    return noted(monkeypatch, file_rules, "_batches", lambda snapshot, file, *_: file.add.path)
 
 
 def test_a_file_in_the_folder_is_logged_by_its_relative_path_and_counted(tmp_path: Path) -> None:
@@ -564,14 +557,7 @@ def test_files_of_duckdb_and_polars_are_added(tmp_path: Path) -> None:
     table.add_files(["duckdb.parquet", "polars.parquet"])
     first, second = (json.loads(add["stats"]) for add in adds(table))
     assert (
-        first["minValues"]
-        == first["maxValues"]
-        == {
-            "id": 1,
-            "name": "a",
-            "x": 1.5,
-            "ts": "2024-01-01T12:00:00.000Z",
-        }
+        first["minValues"] == first["maxValues"] == {"id": 1, "name": "a", "x": 1.5, "ts": "2024-01-01T12:00:00.000Z"}
     )
     assert second["maxValues"]["x"] == "NaN"
     assert len(deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table()) == 2

@@ -4,7 +4,6 @@ import datetime
 import itertools
 import os
 import sys
-import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from deltaskip.actions import decode_path
 from deltaskip.errors import CommitConflict, InvalidArgumentType, RowViolation, SchemaError, WriteWarning
 from deltaskip.storage.kill_points import observe_kill_points
 from tests.dml.tables import info_of
+from tests.each import in_threads
 
 UTC = datetime.UTC
 
@@ -176,11 +176,7 @@ def test_writers_of_one_identity_column_never_give_a_value_twice(tmp_path: Path)
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(write, range(4))
     assert errors == []
     table = DeltaTable(tmp_path / "t")
     ids = [row["id"] for row in _rows(table)]

@@ -27,6 +27,7 @@ from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import LocalStorage
+from tests.noted import raising
 
 GROUP = 500
 LOCAL = LocalStorage()
@@ -235,10 +236,7 @@ def test_a_file_that_ends_early_leaves_no_file(tmp_path: Path, monkeypatch: pyte
     assert copy_row_groups(LOCAL, str(source), footer, [1], layout, add) is None
     assert [each.name for each in tmp_path.iterdir()] == ["source.parquet"]
 
-    def failing(_: object, ranges: list[tuple[int, int]]) -> list[memoryview]:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(row_group_copy, "read_ranges", failing)
+    monkeypatch.setattr(row_group_copy, "read_ranges", raising(OSError(5, "Input/output error")))
     with pytest.raises(StorageError, match=r"Cannot read the data file .*source.parquet: .*Input/output error"):
         copy_row_groups(LOCAL, str(source), footer, [1], layout, add)
     assert [each.name for each in tmp_path.iterdir()] == ["source.parquet"]

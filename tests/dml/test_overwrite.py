@@ -20,6 +20,7 @@ from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn import commit_loop
 from tests.dml.tables import actions_of, files_below, ids_of, info_of, made, rows, rows_of
 from tests.extent import extent
+from tests.noted import raising
 
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
 FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
@@ -422,15 +423,12 @@ def test_void_columns_and_columns_of_every_type_are_copied(tmp_path: Path, mode:
 def test_rule_71_a_failure_deletes_what_it_wrote_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*_arguments: object) -> None:
-        raise MemoryError
-
     for number, properties in enumerate([{}, VECTORS, {**FEED, **TRACKED}]):
         table = made(tmp_path / str(number), ("p",), **properties)
         table.overwrite(rows([]), where="id = 4")
         before = files_below(tmp_path / str(number) / "t")
         with monkeypatch.context() as patch:
-            patch.setattr(commit_loop, "prepare", failing)
+            patch.setattr(commit_loop, "prepare", raising(MemoryError()))
             with pytest.raises(MemoryError):
                 table.overwrite(rows([5]), where="id = 5 OR p = 'a'")
         assert files_below(tmp_path / str(number) / "t") == before

@@ -1,7 +1,6 @@
 """Random sequences of appends and overwrites against a plain model of rows, which a Python function overwrites too."""
 
 import random
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import CommitConflict
 from tests.dml.tables import DDL, files_below, rows, rows_of
+from tests.each import in_threads
 from tests.extent import extent
 
 Row = dict[str, Any]
@@ -105,11 +105,7 @@ def test_racing_overwrites_of_one_partition_end_in_a_serial_order(tmp_path: Path
             except BaseException as error:
                 errors.append(error)
 
-    threads = [threading.Thread(target=write, args=(3 * i,)) for i in range(1, 4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(write, [3 * i for i in range(1, 4)])
     assert errors == []
     table = DeltaTable(tmp_path / "t")
     last = max(committed)[1]

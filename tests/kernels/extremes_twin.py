@@ -4,6 +4,8 @@ import math
 import struct
 from typing import Any
 
+from tests.kernels.parquet_pages_twin import varint
+
 
 def number_extremes(values: list[Any]) -> tuple[Any, Any] | None:
     """The least and the greatest that is not None; the first of equal ones."""
@@ -45,7 +47,7 @@ def thrift_struct(fields: dict[int, Any]) -> bytes:
             out.append((number - last) << 4 | kind)
         else:
             out.append(kind)
-            out += _varint(number << 1 if number >= 0 else ((-number) << 1) - 1)
+            out += varint(number << 1 if number >= 0 else ((-number) << 1) - 1)
         last = number
         if not isinstance(value, bool):
             out += _value(value)
@@ -75,22 +77,14 @@ def _value(value: Any) -> bytes:
         case bool():
             return b"\1" if value else b"\2"
         case int():
-            return _varint(value << 1 if value >= 0 else ((-value) << 1) - 1)
+            return varint(value << 1 if value >= 0 else ((-value) << 1) - 1)
         case float():
             return struct.pack("<d", value)
         case bytes():
-            return _varint(len(value)) + value
+            return varint(len(value)) + value
         case list():
             kind = _kind(value[0]) if value else 6
-            head = bytes([len(value) << 4 | kind]) if len(value) < 15 else bytes([0xF0 | kind]) + _varint(len(value))
+            head = bytes([len(value) << 4 | kind]) if len(value) < 15 else bytes([0xF0 | kind]) + varint(len(value))
             return head + b"".join(map(_value, value))
         case _:
             return thrift_struct(value)
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])

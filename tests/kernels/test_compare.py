@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import struct
 from decimal import Context, Decimal
 from typing import Any
 
@@ -16,6 +15,7 @@ from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, ma
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from tests.each import each
 from tests.kernels import compare_twin
+from tests.skipping.random_tables import as_float32
 
 OPS = st.sampled_from(sorted(compare_twin.OPERATORS))
 WIDTHS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
@@ -95,20 +95,12 @@ def test_a_literal_beyond_the_type_compares_like_any_other_number() -> None:
 def test_doubles_and_floats_compare_in_sparks_order(data: st.DataObject, single: bool, op: str, skip: int) -> None:
     values = data.draw(with_nulls(FLOATS))
     if single:
-        values = [None if v is None else narrowed(v) for v in values]
+        values = [None if v is None else as_float32(v) for v in values]
     literal = data.draw(st.one_of(FLOATS, st.sampled_from([0.0 if v is None else v for v in values] or [0.0])))
     array = sliced(values, pa.float32() if single else pa.float64(), skip)
     assert list(bytes(compare_double(array, op, literal))) == compare_twin.compare(
         values, op, literal, compare_twin.spark_order
     )
-
-
-def narrowed(value: float) -> float:
-    """The float32 nearest to the value, as a double."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 @given(st.data(), OPS, SKIPS)
@@ -168,7 +160,7 @@ def test_integer_ranges_keep_where_some_point_lies_within(data: st.DataObject, k
 
 @given(st.data(), st.booleans(), SKIPS)
 def test_double_ranges_keep_where_some_point_lies_within(data: st.DataObject, single: bool, skip: int) -> None:
-    value = FLOATS.map(narrowed) if single else FLOATS
+    value = FLOATS.map(as_float32) if single else FLOATS
     mins, maxs = data.draw(bounds(value))
     points = sorted(data.draw(st.lists(FLOATS, max_size=30)), key=compare_twin.spark_order)
     kind = pa.float32() if single else pa.float64()
@@ -202,12 +194,7 @@ def test_no_points_keep_no_row() -> None:
     assert bytes(in_range_binary(text, text, pa.array([], pa.string()))) == b"\x00"
 
 
-INTS, OTHERS, TEXT, REALS = (
-    pa.array([1, 2]),
-    pa.array([1, 2, 3]),
-    pa.array(["a", "b"]),
-    pa.array([1.0, 2.0]),
-)
+INTS, OTHERS, TEXT, REALS = (pa.array([1, 2]), pa.array([1, 2, 3]), pa.array(["a", "b"]), pa.array([1.0, 2.0]))
 
 
 def test_wrong_formats_lengths_and_operators_are_refused() -> None:

@@ -57,21 +57,11 @@ TEXTS = ["", "a", None, "ä" * 20, "x" * 70, "𝕏\0", "%41", "z" * 15]
 BASES: list[tuple[str, pa.Array]] = [
     *(
         (code, pa.array([-1, 0, None, 100, 7] * 9, kind))
-        for code, kind in [
-            ("c", pa.int8()),
-            ("s", pa.int16()),
-            ("i", pa.int32()),
-            ("l", pa.int64()),
-        ]
+        for code, kind in [("c", pa.int8()), ("s", pa.int16()), ("i", pa.int32()), ("l", pa.int64())]
     ),
     *(
         (code, pa.array([1, 0, None, 100, 7] * 9, kind))
-        for code, kind in [
-            ("C", pa.uint8()),
-            ("S", pa.uint16()),
-            ("I", pa.uint32()),
-            ("L", pa.uint64()),
-        ]
+        for code, kind in [("C", pa.uint8()), ("S", pa.uint16()), ("I", pa.uint32()), ("L", pa.uint64())]
     ),
     ("l", pa.array([1, 3, 5, 70_000, 1 << 40], pa.int64())),
     ("l", pa.array([], pa.int64())),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.builder import TableBuilder
+from tests.log.builder import TableBuilder, add
 
 
 @pytest.fixture
@@ -13,6 +13,14 @@ def table(tmp_path: Path) -> TableBuilder:
     folder = tmp_path / "table"
     folder.mkdir()
     return TableBuilder(folder)
+
+
+@pytest.fixture
+def five(table: TableBuilder) -> TableBuilder:
+    """Commits 0 to 4, one file each."""
+    for version in range(5):
+        table.commit(add(f"f{version}"))
+    return table
 
 
 @pytest.fixture(autouse=True)

@@ -35,17 +35,9 @@ def mutate(table: Path, rng: random.Random) -> list[str]:
 
 # What Arrow and Python raise if a damaged file cannot be damaged further in that way.
 _NOT_APPLICABLE = (
-    pa.ArrowException,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    OSError,
-    NotImplementedError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
+    pa.ArrowException, ValueError, TypeError, KeyError, IndexError, OSError, NotImplementedError, AttributeError,
+    OverflowError, RecursionError,
+)  # fmt: skip
 
 Way = Callable[[Path, random.Random], str]
 
@@ -238,21 +230,12 @@ def _raw_line(file: Path, rng: random.Random) -> str:
         {
             rng.choice(
                 (
-                    "add",
-                    "remove",
-                    "metaData",
-                    "protocol",
-                    "txn",
-                    "domainMetadata",
-                    "commitInfo",
-                    "cdc",
-                    "sidecar",
-                    "checkpointMetadata",
-                    "unknown",
+                    "add", "remove", "metaData", "protocol", "txn", "domainMetadata", "commitInfo", "cdc", "sidecar",
+                    "checkpointMetadata", "unknown",
                 )
             ): hostile(rng)
         }
-    )
+    )  # fmt: skip
     lines.insert(rng.randrange(len(lines) + 1), line)
     file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
     return line[:60]

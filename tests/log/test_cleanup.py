@@ -10,8 +10,9 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.storage import FileInfo, LocalStorage, open_storage
+from deltaskip.storage import LocalStorage, open_storage
 from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
+from tests.noted import noted
 
 DAY = 86_400_000
 NOW = 1_800_000_000_000 // DAY * DAY + DAY // 2
@@ -79,13 +80,8 @@ def test_commits_after_the_kept_checkpoint_stay_however_old(table: TableBuilder)
 
 def test_the_log_is_listed_once_and_no_version_is_loaded(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     build(table, [50, 45, 40, 35, 33, 20, 1], [1, 3, 5])
-    snapshot, lists, listed = table.load(), LocalStorage.list_from, []
-
-    def list_from(storage: LocalStorage, directory: str, start_name: str) -> list[FileInfo]:
-        listed.append(directory)
-        return lists(storage, directory, start_name)
-
-    monkeypatch.setattr(LocalStorage, "list_from", list_from)
+    snapshot = table.load()
+    listed = noted(monkeypatch, LocalStorage, "list_from", lambda _, directory, start: directory)
     monkeypatch.setattr(LocalStorage, "read_joined", lambda *_: pytest.fail("commits are read"))
     assert len(clean_up_log(snapshot, NOW)) == 5
     assert [each for each in listed if not each.endswith("_sidecars")] == [str(table.log)]

@@ -87,10 +87,7 @@ def test_tables_with_frequent_checkpoints_have_none(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("t/_delta_log/*.compacted.json"))
 
 
-@pytest.mark.parametrize(
-    "last",
-    [[{"somethingNew": {"x": 1}}], [add("f3", dv="q")], [{"add": {"size": 1}}, add("g")]],
-)
+@pytest.mark.parametrize("last", [[{"somethingNew": {"x": 1}}], [add("f3", dv="q")], [{"add": {"size": 1}}, add("g")]])
 def test_what_has_no_reconciled_form_is_not_compacted(table: TableBuilder, last: list[dict[str, object]]) -> None:
     for version in range(19):
         table.commit(add(f"f{version}"))

@@ -8,18 +8,11 @@ from pathlib import Path
 import pytest
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, VersionNotFound
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log import loading
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from tests.noted import noted
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
-
-
-@pytest.fixture
-def five(table: TableBuilder) -> TableBuilder:
-    """Commits 0 to 4, one file each."""
-    for version in range(5):
-        table.commit(add(f"f{version}"))
-    return table
 
 
 @pytest.mark.parametrize(
@@ -211,13 +204,7 @@ class TestCompaction:
         expected = table.paths()
         table.json_lines(
             f"{1:020d}.{2:020d}.compacted.json",
-            [
-                {"txn": {"appId": "x", "version": 9}},
-                add("c"),
-                remove("a"),
-                add("b", dv="q"),
-                remove("b", dv="p"),
-            ],
+            [{"txn": {"appId": "x", "version": 9}}, add("c"), remove("a"), add("b", dv="q"), remove("b", dv="p")],
         )
         for version in (1, 2):
             (table.log / log_name(version, "json")).unlink()
@@ -249,13 +236,7 @@ class TestCompaction:
 def test_of_very_many_damaged_checkpoints_some_are_tried(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         (five.log / f"{4:020}.checkpoint.{number:036}.parquet").write_bytes(b"PAR1")
-    opened: list[object] = []
-
-    def counted(*args: object) -> object:
-        opened.append(args)
-        return open_checkpoint(*args)
-
-    monkeypatch.setattr("deltaskip.log.loading.open_checkpoint", counted)
+    opened = noted(monkeypatch, loading, "open_checkpoint", lambda *given: given)
     assert five.load().version == 4
     assert len(opened) == 100
 

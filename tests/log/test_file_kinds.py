@@ -51,14 +51,6 @@ def _limit() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.fixture
-def five(table: TableBuilder) -> TableBuilder:
-    """Commits 0 to 4, one file each."""
-    for version in range(5):
-        table.commit(add(f"f{version}"))
-    return table
-
-
 def put(kind: str, path: Path) -> None:
     """Replace the file by something of that kind."""
     path.parent.mkdir(exist_ok=True)

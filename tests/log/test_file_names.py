@@ -21,10 +21,7 @@ def parsed(name: str) -> tuple[object, ...] | None:
         (f"{V}.crc", (Kind.CHECKSUM, 7, -1, 0, 0)),
         (f"{V}.checkpoint.parquet", (Kind.CLASSIC_CHECKPOINT, 7, -1, 0, 0)),
         (f"{V}.checkpoint.0000000002.0000000003.parquet", (Kind.CHECKPOINT_PART, 7, -1, 2, 3)),
-        (
-            f"{V}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet",
-            (Kind.UUID_PARQUET_CHECKPOINT, 7, -1, 0, 0),
-        ),
+        (f"{V}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet", (Kind.UUID_PARQUET_CHECKPOINT, 7, -1, 0, 0)),
         (f"{V}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json", (Kind.UUID_JSON_CHECKPOINT, 7, -1, 0, 0)),
         (f"{V}.00000000000000000009.compacted.json", (Kind.COMPACTION, 7, 9, 0, 0)),
     ],

@@ -17,33 +17,16 @@ VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1, "sizeInBy
 FILE = {"partitionValues": {"p": "x"}, "tags": {"a": "b"}, "baseRowId": 1, "defaultRowCommitVersion": 1}
 ACTIONS: list[dict[str, Any]] = [
     {"protocol": protocol_of(["deletionVectors", "inCommitTimestamp", "domainMetadata"])},
-    metadata(
-        StructType(tuple(StructField(name, type_) for name, type_ in COLUMNS.items())),
-        ["p"],
-        {"delta.enableInCommitTimestamps": "true"},
-        name="n",
-        description="d",
-        createdTime=1,
-    ),
+    metadata(StructType(tuple(StructField(name, type_) for name, type_ in COLUMNS.items())), ["p"],
+        {"delta.enableInCommitTimestamps": "true"}, name="n", description="d", createdTime=1),
     add("f", bounds(5, id=(1, 2)), deletionVector=VECTOR, clusteringProvider="c", **FILE),
     remove("g", extendedFileMetadata=True, size=1, deletionVector=VECTOR, **FILE),
     {"txn": {"appId": "a", "version": 1, "lastUpdated": 1}},
     {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}},
-    {
-        "commitInfo": {
-            "timestamp": 1,
-            "inCommitTimestamp": 1,
-            "operation": "WRITE",
-            "operationParameters": {},
-            "txnId": "x",
-            "engineInfo": "e",
-            "operationMetrics": {},
-            "userId": "u",
-            "userName": "n",
-        }
-    },
+    {"commitInfo": {"timestamp": 1, "inCommitTimestamp": 1, "operation": "WRITE", "operationParameters": {},
+        "txnId": "x", "engineInfo": "e", "operationMetrics": {}, "userId": "u", "userName": "n"}},
     {"cdc": {"path": "c", "partitionValues": {}, "size": 1, "dataChange": False}},
-]
+]  # fmt: skip
 MISSING = "is missing"
 VALUES: list[Any] = [MISSING, None, -1, 2**63, "", "x", "\ud800", "1" * 5000, [None], {"a": None}]
 MEMBERS = [(name, member) for action in ACTIONS for name, members in action.items() for member in members]

@@ -61,25 +61,13 @@ def test_a_number_is_its_own_canonical_form_however_it_is_written() -> None:
 @looped(
     "text",
     [
-        "",
-        "{",
-        "[]",
-        "null",
-        '"7"',
-        '{"size":3}',
-        '{"version":"3"}',
-        '{"version":-3}',
-        '{"version":3.0}',
-        '{"version":true}',
-        '{"version":99999999999999999999999}',
-        '{"version":3,"version":3}',
-        '{"version":3,"checksum":"0123456789abcdef0123456789abcdef"}',
-        '{"version":3,"checksum":7}',
-        '{"version":3,"x":"\\ud800","checksum":"0"}',
-        "[" * 100_000,
+        "", "{", "[]", "null", '"7"', '{"size":3}', '{"version":"3"}', '{"version":-3}', '{"version":3.0}',
+        '{"version":true}', '{"version":99999999999999999999999}', '{"version":3,"version":3}',
+        '{"version":3,"checksum":"0123456789abcdef0123456789abcdef"}', '{"version":3,"checksum":7}',
+        '{"version":3,"x":"\\ud800","checksum":"0"}', "[" * 100_000,
         '{"version":3,"a":' + "[" * 5000 + "]" * 5000 + ',"checksum":"0"}',
     ],
-)
+)  # fmt: skip
 def test_a_damaged_hint_is_no_hint(text: str) -> None:
     assert parse_hint(text.encode()) is None
 

@@ -14,6 +14,7 @@ from deltaskip.errors import CorruptLog, TableNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.storage import LocalStorage
 from tests.log.builder import CountingStorage, TableBuilder, add, log_name, metadata, remove
+from tests.noted import noted
 
 
 @pytest.fixture
@@ -144,18 +145,11 @@ def test_a_table_that_is_gone_is_not_found(table: TableBuilder, storage: Countin
 
 
 def test_a_writer_lists_an_unchanged_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = []
-    list_from = LocalStorage.list_from
-
-    def counted(self: LocalStorage, directory: str, start_name: str) -> Any:
-        listed.append(directory)
-        return list_from(self, directory, start_name)
-
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     one, other = ds.DeltaTable(tmp_path / "t"), ds.DeltaTable(tmp_path / "t")
     rows = pa.table({"id": [1]})
     one.append(rows)
-    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    listed = noted(monkeypatch, LocalStorage, "list_from", lambda _, directory, start: directory)
     for _ in range(3):
         one.append(rows)
     assert not listed

@@ -20,6 +20,7 @@ from deltaskip.log.cleanup import clean_up_log
 from deltaskip.storage import Storage
 from deltaskip.storage.remote import ObjectStorage
 from tests.dml.tables import rows_of
+from tests.maintenance.test_vacuum import age
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -74,13 +75,6 @@ def tree(top: Path) -> dict[str, bytes]:
     return found
 
 
-def age(top: Path) -> None:
-    then = time.time() - 30 * 86_400
-    for folder, folders, names in os.walk(top):
-        for name in (*folders, *names):
-            os.utime(os.path.join(folder, name), (then, then), follow_symlinks=False)
-
-
 def made(top: Path) -> DeltaTable:
     """A table with a live file, and things beside and in it that are not its own."""
     for path in ("home/notes.txt", f"home/{VECTOR_FILE}", f"{VECTOR_FILE}", "notes.txt"):
@@ -114,7 +108,7 @@ def named(top: Path) -> Iterator[tuple[str, str]]:
 def test_no_path_of_a_log_leads_a_vacuum_to_a_file_that_is_not_the_table_s(tmp_path: Path) -> None:
     made(tmp_path)
     commit(tmp_path / "t", 2, *(action(kind, path) for kind, path in named(tmp_path)), action("remove", "a/gone"))
-    age(tmp_path)
+    age(tmp_path, 30)
     before = tree(tmp_path)
     for lite in (True, False):
         # A link to a file outside is a file of the folder; only the link goes.
@@ -136,7 +130,7 @@ def test_no_path_of_a_log_leads_a_vacuum_to_a_file_that_is_not_the_table_s(tmp_p
 def test_each_path_alone_deletes_nothing(tmp_path: Path, kind: str) -> None:
     """None of them hides behind an error that another one raises."""
     made(tmp_path)
-    age(tmp_path)
+    age(tmp_path, 30)
     paths = [path for each, path in named(tmp_path) if each == kind and path != "file_link"]
     for path in paths:
         commit(tmp_path / "t", 2, action(kind, path))
@@ -148,7 +142,7 @@ def test_each_path_alone_deletes_nothing(tmp_path: Path, kind: str) -> None:
 def test_a_path_that_cannot_be_decoded_stops_a_vacuum(tmp_path: Path) -> None:
     table = made(tmp_path)
     commit(tmp_path / "t", 2, action("remove", "%ff"))
-    age(tmp_path)
+    age(tmp_path, 30)
     before = tree(tmp_path)
     for lite in (True, False):
         with pytest.raises(CorruptLog):
@@ -194,7 +188,7 @@ def test_a_live_file_stays_under_each_of_its_names(tmp_path: Path, lite: bool) -
         # The same file is removed under its plain name, and so is the link unless it is the name.
         commit(real, 2, action("remove", file), *([action("remove", "hop")] if spelling != "hop" else []))
         (real / "_delta_log" / f"{1:020}.crc").unlink(missing_ok=True)
-        age(top)
+        age(top, 30)
         before = tree(top)
         for root in (real, f"{link}/../../links/l"):
             table = DeltaTable(root)
@@ -215,7 +209,7 @@ def test_a_shallow_clone_s_vacuum_leaves_the_source_alone(tmp_path: Path) -> Non
     clone.append(pa.table({"id": [100]}))
     clone.delete("id < 100")
     clone.delete()
-    age(tmp_path)
+    age(tmp_path, 30)
     before = tree(tmp_path / "src")
     for lite in (True, False):
         assert all("/" not in path for path in clone.vacuum(0, lite=lite, enforce_retention=False).files)
@@ -227,7 +221,7 @@ def test_a_hard_link_of_a_live_file_may_go_but_not_its_rows(tmp_path: Path) -> N
     table.append(pa.table({"id": [1]}))
     [file] = (tmp_path / "t").glob("*.parquet")
     os.link(file, tmp_path / "t" / "second.parquet")
-    age(tmp_path)
+    age(tmp_path, 30)
     table.vacuum(0, enforce_retention=False)
     assert len(rows_of(DeltaTable(tmp_path / "t"))) == 1
 
@@ -241,7 +235,7 @@ def test_a_log_s_sidecars_elsewhere_are_left_alone(tmp_path: Path) -> None:
     sidecars.symlink_to(tmp_path / "elsewhere")
     put(tmp_path / "elsewhere" / "notes.parquet")
     put(tmp_path / "elsewhere" / f".x.{VECTOR}.tmp")
-    age(tmp_path)
+    age(tmp_path, 30)
     assert table.vacuum(dry_run=True).sidecars == table.vacuum().sidecars == ()
     assert (tmp_path / "elsewhere" / "notes.parquet").exists()
 
@@ -266,7 +260,7 @@ def test_other_deletes_of_a_table_follow_no_link_either(tmp_path: Path) -> None:
     os.rename(tmp_path / "t" / "_delta_log", tmp_path / "log")
     (tmp_path / "t" / "_delta_log").symlink_to(tmp_path / "log")
     put(tmp_path / "log" / f".{1:020}.json.{VECTOR}.tmp")
-    age(tmp_path)
+    age(tmp_path, 30)
     before = tree(tmp_path)
     with pytest.raises(StorageError, match="Refused to delete"):
         clean_up_log(DeltaTable(tmp_path / "t").snapshot)
@@ -339,7 +333,7 @@ def test_temporary_files_of_killed_writers_go_when_they_are_old(tmp_path: Path) 
     # However short the retention is, a writer of today may be at work on a temporary file.
     young = {path for path in table.vacuum(0, True, enforce_retention=False).files if "_temporary" in path}
     assert not young
-    age(tmp_path / "t")
+    age(tmp_path / "t", 30)
     dry, done = table.vacuum(dry_run=True), table.vacuum()
     assert set(dry.left_over) == set(done.left_over) == set(old)
     assert dry.files == done.files == sorted(data)

@@ -11,6 +11,7 @@ from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.storage import Storage
 from deltaskip.storage.remote import ObjectStorage
 from tests.dml.tables import rows_of
+from tests.noted import raising
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -81,12 +82,9 @@ def test_a_request_that_fails_is_recorded(
     storage, base = store
     table = made(f"{base}/t", s3_options)
 
-    def fail(_self: ObjectStorage, _paths: list[str]) -> None:
-        raise StorageError("The store is gone.")
-
     before = keys(storage, table.snapshot.root)
     with monkeypatch.context() as patch:
-        patch.setattr(ObjectStorage, "delete_files", fail)
+        patch.setattr(ObjectStorage, "delete_files", raising(StorageError("The store is gone.")))
         with pytest.raises(StorageError, match="The store is gone"):
             table.vacuum(0, enforce_retention=False)
     table.refresh()

@@ -16,6 +16,7 @@ from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction
 from tests.dml.tables import actions_of, files_below, row_ids_of
 from tests.extent import extent
+from tests.noted import raising
 
 DDL = "id BIGINT, ts TIMESTAMP, name STRING, amount INT NOT NULL"
 LAYOUTS: list[list[str | Transform]] = [
@@ -170,10 +171,7 @@ def test_a_failed_rewrite_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Mo
     table.append(rows(random.Random(1), list(range(10))))
     before = files_below(tmp_path / "t")
 
-    def failing(_: Transaction) -> int:
-        raise OSError("no space")
-
-    monkeypatch.setattr(Transaction, "commit", failing)
+    monkeypatch.setattr(Transaction, "commit", raising(OSError("no space")))
     with pytest.raises(OSError, match="no space"):
         table.replace_partitioning("amount")
     assert files_below(tmp_path / "t") == before

@@ -37,8 +37,8 @@ def vacuumed(table: DeltaTable, **chosen: Any) -> set[str]:
 def age(folder: Path, days: float) -> None:
     """Make every file and folder older."""
     then = time.time() - days * DAY
-    for top, _, names in os.walk(folder, topdown=False):
-        for name in (*names, "."):
+    for top, folders, names in os.walk(folder, topdown=False):
+        for name in (*names, *folders, "."):
             os.utime(os.path.join(top, name), (then, then), follow_symlinks=False)
 
 

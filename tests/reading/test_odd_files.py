@@ -213,19 +213,11 @@ READS: dict[str, Callable[[ds.DeltaTable], object]] = {
     "limit": lambda table: table.scan(limit=3).to_arrow(),
     "to_pandas": lambda table: table.scan().to_pandas(),
     "to_polars": lambda table: table.scan().to_polars(),
-    **{
-        where: lambda table, where=where: table.scan(where).to_arrow()
-        for where in (
-            "length(c) = 3",
-            "c LIKE '___'",
-            "hex(c) = '61E962'",
-            "concat(c, 'x') <> 'abx'",
-            "upper(c) = 'AB'",
-        )
-    },
+    **{where: lambda table, where=where: table.scan(where).to_arrow() for where in ("length(c) = 3", "c LIKE '___'",
+        "hex(c) = '61E962'", "concat(c, 'x') <> 'abx'", "upper(c) = 'AB'")},
     "delete": lambda table: table.delete("substring(c, 1, 1) = 'b'"),
     "update": lambda table: table.update({"c": "concat(c, 'x')"}, where="trim(c) = 'q' OR n = 1"),
-}
+}  # fmt: skip
 
 
 @looped("read", READS)

@@ -15,22 +15,13 @@ from deltaskip.reading.file_scans import ConstantScan, HiveScan, JoinedScan, sca
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.settings import options
-from deltaskip.sparkexpr.types.data_types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    DataType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from tests.looped import looped
 
 
-def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> PartitionTuples:
+def values_table(kind: t.DataType, values: list[Any], arrow: pa.DataType) -> PartitionTuples:
     structs = pa.StructArray.from_arrays([pa.array(values, arrow)], names=["p"])
-    return PartitionTuples.of(pa.table({"partition_values": structs}), StructType((StructField("p", kind),)), ["p"])
+    return PartitionTuples.of(pa.table({"partition_values": structs}), t.StructType((t.StructField("p", kind),)), ["p"])
 
 
 DAY = datetime.date(2024, 1, 2)
@@ -39,25 +30,25 @@ DAY = datetime.date(2024, 1, 2)
 @looped(
     "kind, arrow, value, directory, believed",
     [
-        (STRING, pa.string(), "a b", "p=a b", True),
-        (STRING, pa.string(), "01", "p=01", True),
-        (STRING, pa.string(), "", "p=", False),
-        (STRING, pa.string(), "a:b", "p=a%3Ab", False),
-        (STRING, pa.string(), "a ", "p=a ", False),
-        (STRING, pa.string(), "__HIVE_DEFAULT_PARTITION__", "p=__HIVE_DEFAULT_PARTITION__", False),
-        (STRING, pa.string(), None, "p=__HIVE_DEFAULT_PARTITION__", False),
-        (STRING, pa.string(), "a", "P=a", False),
-        (INTEGER, pa.int32(), 7, "p=7", True),
-        (INTEGER, pa.int32(), 7, "p=07", False),
-        (DATE, pa.date32(), DAY, "p=2024-01-02", True),
-        (DOUBLE, pa.float64(), 1.0, "p=1.0", False),
-        (BOOLEAN, pa.bool_(), True, "p=true", False),
+        (t.STRING, pa.string(), "a b", "p=a b", True),
+        (t.STRING, pa.string(), "01", "p=01", True),
+        (t.STRING, pa.string(), "", "p=", False),
+        (t.STRING, pa.string(), "a:b", "p=a%3Ab", False),
+        (t.STRING, pa.string(), "a ", "p=a ", False),
+        (t.STRING, pa.string(), "__HIVE_DEFAULT_PARTITION__", "p=__HIVE_DEFAULT_PARTITION__", False),
+        (t.STRING, pa.string(), None, "p=__HIVE_DEFAULT_PARTITION__", False),
+        (t.STRING, pa.string(), "a", "P=a", False),
+        (t.INTEGER, pa.int32(), 7, "p=7", True),
+        (t.INTEGER, pa.int32(), 7, "p=07", False),
+        (t.DATE, pa.date32(), DAY, "p=2024-01-02", True),
+        (t.DOUBLE, pa.float64(), 1.0, "p=1.0", False),
+        (t.BOOLEAN, pa.bool_(), True, "p=true", False),
     ],
 )
 def test_directories_are_believed_only_where_there_is_no_doubt(
-    kind: DataType, arrow: pa.DataType, value: Any, directory: str, believed: bool
+    kind: t.DataType, arrow: pa.DataType, value: Any, directory: str, believed: bool
 ) -> None:
-    other = {STRING: "zz", INTEGER: 99, DATE: DAY.replace(year=1999), DOUBLE: 9.0, BOOLEAN: False}[kind]
+    other = {t.STRING: "zz", t.INTEGER: 99, t.DATE: DAY.replace(year=1999), t.DOUBLE: 9.0, t.BOOLEAN: False}[kind]
     table = values_table(kind, [value, other], arrow)
     shapes = scans_of([f"file:/t/{directory}/1", "file:/t/2"], [0, 1], table, "none")
     assert (HiveScan((0,), "file:/t") in shapes) == believed
@@ -74,7 +65,7 @@ def test_directories_are_believed_only_where_there_is_no_doubt(
     ],
 )
 def test_small_files_of_many_tuples_are_one_joined_scan(megabytes: int | None, expected: list[type]) -> None:
-    table = values_table(INTEGER, [*range(20)], pa.int32())
+    table = values_table(t.INTEGER, [*range(20)], pa.int32())
     paths = [f"file:/t/p={i}/1" if i < 2 else f"file:/t/{i}" for i in range(20)]
     sizes = None if megabytes is None else [megabytes << 20] * 20
     shapes = scans_of(paths, range(20), table, "none", sizes)
@@ -83,7 +74,7 @@ def test_small_files_of_many_tuples_are_one_joined_scan(megabytes: int | None, e
 
 
 def test_large_files_whose_folders_tell_their_values_are_not_joined() -> None:
-    table = values_table(INTEGER, [*range(20)], pa.int32())
+    table = values_table(t.INTEGER, [*range(20)], pa.int32())
     paths = [f"file:/t/p={i}/1" if i < 2 else f"file:/t/{i}" for i in range(20)]
     sizes = [1 << 30] * 2 + [1 << 10] * 18
     assert scans_of(paths, range(20), table, "none", sizes) == [
@@ -98,7 +89,7 @@ FOLDERS = st.sampled_from(["x", "y/p=a", "y/p=b"])
 
 @given(st.lists(st.tuples(VALUES, FOLDERS), min_size=1))
 def test_every_file_is_in_exactly_one_scan(files: list[tuple[str | None, str]]) -> None:
-    table = values_table(STRING, [value for value, _ in files], pa.string())
+    table = values_table(t.STRING, [value for value, _ in files], pa.string())
     paths = [f"file:/t/{folder}/{i}" for i, (_, folder) in enumerate(files)]
     rows = list(range(len(files)))
     shapes = scans_of(paths, rows, table, "none")

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,13 @@ def run_module(module: str, *arguments: object, alone: bool = False) -> str:
     )
     assert run.returncode == 0, f"{module} failed:\n{run.stderr[-4000:]}"
     return run.stdout
+
+
+def answers_of(module: str, output: Path, *arguments: object, first: Sequence[object] = ()) -> Any:
+    """What a module writes to the file `output`, see `run_module`. first: Arguments before the name of the file."""
+    require_delta_spark()
+    run_module(module, *first, output, *arguments)
+    return json.loads(output.read_text(encoding="utf-8"))
 
 
 def require_delta_spark() -> None:

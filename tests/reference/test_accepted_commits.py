@@ -16,9 +16,8 @@ from deltaskip.kernels.z85 import z85_encode
 from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, StructType, schema_to_json
 from deltaskip.stats import compute
 from tests.extent import some
-from tests.reference.conftest import require_delta_spark
+from tests.reference.conftest import answers_of, require_delta_spark
 from tests.reference.rows import digest, plain_rows
-from tests.reference.test_written_logs import asked
 from tests.txn.tables import make_table
 from tests.txn.validation.cases import changed, column, mapped
 
@@ -209,7 +208,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Rows, d
     require_delta_spark()
     folder = tmp_path_factory.mktemp("accepted")
     rows = {name: made(folder / name) for name, made in TABLES.items() if name in NAMES}
-    found = asked(folder / "answers.json", [str(folder / name) for name in NAMES])
+    found = answers_of("tests.reference.written", folder / "answers.json", *(folder / name for name in NAMES))
     return {name: (rows[name], found[str(folder / name)]) for name in NAMES}
 
 

@@ -1,14 +1,13 @@
 """ALTER TABLE by delta-spark and by deltaskip: the same statement leads to the same table, or is refused by both."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.extent import extent
 from tests.reference.altered import CASES
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
@@ -18,11 +17,7 @@ NAMES = extent(["nullable", "enabled"], list(CASES))
 @pytest.fixture(scope="session")
 def altered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What differs between the two tables of each case."""
-    require_delta_spark()
-    output = tmp_path_factory.mktemp("altered") / "answers.json"
-    run_module("tests.reference.altered", output, *NAMES)
-    found: dict[str, Any] = json.loads(Path(output).read_text(encoding="utf-8"))
-    return found
+    return answers_of("tests.reference.altered", tmp_path_factory.mktemp("altered") / "answers.json", *NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.log.checkpoint import kept_groups
 from deltaskip.log.checkpoint.tombstones import tombstones
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 POLICIES = ("classic", "v2")
@@ -46,14 +46,12 @@ Answers = dict[str, tuple[ds.DeltaTable, dict[str, Any]]]
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """By policy: the table, and what delta-spark finds in it."""
-    require_delta_spark()
     folder = tmp_path_factory.mktemp("copied")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_groups, "_FEW_ROWS", 2)
+        patched.setattr(kept_groups, "FEW_ROWS", 2)
         patched.setattr(kept_groups, "_TIMES", 1)
         tables = {policy: made(folder / policy, policy) for policy in POLICIES}
-    run_module("tests.reference.written", folder / "answers.json", *(folder / policy for policy in POLICIES))
-    found = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    found = answers_of("tests.reference.written", folder / "answers.json", *(folder / policy for policy in POLICIES))
     return {policy: (table, found[str(folder / policy)]) for policy, table in tables.items()}
 
 

@@ -4,14 +4,12 @@ The gate makes one table of many features, the whole run tables that have every 
 makes one for each pair. See feature_cases.py for the features, and feature_pairs.py for what is played.
 """
 
-import json
 import os
-from pathlib import Path
 
 import pytest
 
 from tests.extent import extent
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 from tests.reference.feature_cases import FEATURES, Case, combinations, pairs
 from tests.reference.feature_pairs import STATISTICS
 
@@ -36,11 +34,7 @@ NAMES = [", ".join(case.features) for case in chosen()]
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """By table, how it failed."""
-    require_delta_spark()
-    answers = tmp_path_factory.mktemp("pairs") / "answers.json"
-    run_module("tests.reference.feature_pairs", answers, *NAMES)
-    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
-    return found
+    return answers_of("tests.reference.feature_pairs", tmp_path_factory.mktemp("pairs") / "answers.json", *NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

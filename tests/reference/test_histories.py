@@ -3,14 +3,12 @@
 DELTASKIP_LONG_HISTORIES: the number of seeds, or a range such as 100-199; DELTASKIP_HISTORY_STEPS: operations of each.
 """
 
-import json
 import os
-from pathlib import Path
 
 import pytest
 
 from tests.extent import extent
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 from tests.reference.histories.columns import EXTRA, LAYOUTS
 from tests.reference.histories.shapes import NAMES, PROPERTIES, ROWS, shape_of
 
@@ -25,11 +23,8 @@ SEEDS = [str(seed) for seed in range(FIRST, LAST + 1)]
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """By seed, how it failed."""
-    require_delta_spark()
     answers = tmp_path_factory.mktemp("histories") / "answers.json"
-    run_module("tests.reference.histories.play", answers, STEPS, *SEEDS)
-    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
-    return found
+    return answers_of("tests.reference.histories.play", answers, STEPS, *SEEDS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

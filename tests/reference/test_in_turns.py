@@ -1,9 +1,7 @@
 """What deltaskip and delta-spark do in turns, or each to its copy of one table; a module here for each kind."""
 
-import json
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +16,7 @@ from tests.reference import (
     two_writers,
     updated,
 )
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.long]
 
@@ -29,14 +27,10 @@ CASES = {module.__name__.rpartition(".")[2]: [*module.CASES] for module in MODUL
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, str | None]]:
     """Of a module, by case, how it failed."""
-    require_delta_spark()
 
     @cache
     def of(module: str) -> dict[str, str | None]:
-        answers = tmp_path_factory.mktemp(module) / "answers.json"
-        run_module("tests.reference.playing", module, answers)
-        found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
-        return found
+        return answers_of("tests.reference.playing", tmp_path_factory.mktemp(module) / "answers.json", first=[module])
 
     return of
 

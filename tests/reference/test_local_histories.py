@@ -4,28 +4,19 @@ DELTASKIP_LONG_HISTORIES: the number of seeds, or a range such as 100-199; DELTA
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import deltaskip as ds
-from deltaskip.log.checkpoint import kept_groups
 from tests.extent import extent
 from tests.reference.histories.history import History
+
+pytestmark = pytest.mark.usefixtures("small_row_groups_are_copied")
 
 CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", extent("4", "14"))
 STEPS = int(os.environ.get("DELTASKIP_HISTORY_STEPS", "12"))
 FIRST, LAST = map(int, CHOSEN.split("-")) if "-" in CHOSEN else (0, int(CHOSEN) - 1)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_row_groups_are_copied() -> Iterator[None]:
-    """Into the next checkpoint, as large ones are."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_groups, "_FEW_ROWS", 1)
-        patched.setattr(kept_groups, "_TIMES", 1)
-        yield
 
 
 @pytest.mark.long(gate=1)

@@ -3,7 +3,6 @@
 The gate takes a few tables of the corpus, the whole run every one.
 """
 
-import json
 import shutil
 from typing import Any
 
@@ -13,7 +12,7 @@ import deltaskip as ds
 from deltaskip.features.registry import FEATURES
 from tests import corpus
 from tests.extent import some
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of, require_delta_spark
 
 TABLES = some(corpus.params_with_rows(1), 3)
 pytestmark = [
@@ -49,9 +48,7 @@ def read_back(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         else:
             assert not opened.recompute_stats(session).left_out
         copies[table.name] = str(copy)
-    output = folder / "rows.json"
-    run_module("tests.reference.corpus_rows", output, *copies.values())
-    answers = json.loads(output.read_text(encoding="utf-8"))
+    answers = answers_of("tests.reference.corpus_rows", folder / "rows.json", *copies.values())
     return {name: answers[path] for name, path in copies.items()}
 
 

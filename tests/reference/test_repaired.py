@@ -1,6 +1,5 @@
 """Verification beside delta-spark: its tables are sound, and it reads the rows that are left in repaired tables."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 import deltaskip as ds
 from tests.maintenance.verify.damages import DAMAGES
 from tests.maintenance.verify.sound_tables import SOUND, rows
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of, require_delta_spark, run_module
 
 _REPAIRED = {
     "a file is gone": ("vectors", "mapped", "partitioned"),
@@ -38,8 +37,7 @@ def test_repaired_tables_and_tables_of_delta_spark(tmp_path: Path) -> None:
             damage.act(table)
             assert damage.rule in ds.verify(table, data=damage.data, repair=True).rules
             expected[table.name] = sorted(ds.DeltaTable(table).scan().to_arrow()["id"].to_pylist())
-    run_module("tests.reference.repaired", "read", repaired, tmp_path / "answers.json")
-    assert json.loads((tmp_path / "answers.json").read_text(encoding="utf-8")) == expected
+    assert answers_of("tests.reference.repaired", tmp_path / "answers.json", first=["read", repaired]) == expected
 
 
 @pytest.mark.reference

@@ -1,12 +1,11 @@
 """SQL by delta-spark and by a catalog: the same statement gives the same columns and rows, or both refuse it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 from tests.reference.sql_statements import STATEMENTS
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
@@ -26,11 +25,7 @@ OTHER = {
 @pytest.fixture(scope="session")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """For each statement, in order, the answers of both."""
-    require_delta_spark()
-    output = tmp_path_factory.mktemp("sql") / "answers.json"
-    run_module("tests.reference.sql_statements", output)
-    found: list[dict[str, Any]] = json.loads(Path(output).read_text(encoding="utf-8"))
-    return found
+    return answers_of("tests.reference.sql_statements", tmp_path_factory.mktemp("sql") / "answers.json")
 
 
 @pytest.mark.parametrize("number", range(len(STATEMENTS)), ids=lambda number: STATEMENTS[number][:60])

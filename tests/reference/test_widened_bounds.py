@@ -1,12 +1,11 @@
 """Bounds that delta-spark wrote before a type was widened, in each form of its checkpoints and of ours."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 import deltaskip as ds
-from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.conftest import answers_of
 from tests.reference.widened_bounds import FORMS
 
 pytestmark = [pytest.mark.reference, pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")]
@@ -29,9 +28,7 @@ def wrong(table: ds.DeltaTable, expected: dict[str, int]) -> list[tuple[str, int
 
 @pytest.mark.long
 def test_no_row_is_lost_at_a_bound_of_a_narrower_type(tmp_path: Path) -> None:
-    require_delta_spark()
-    run_module("tests.reference.widened_bounds", tmp_path, tmp_path / "answers.json")
-    answers = json.loads((tmp_path / "answers.json").read_text(encoding="utf-8"))
+    answers = answers_of("tests.reference.widened_bounds", tmp_path / "answers.json", first=[tmp_path])
     for form in FORMS:
         assert list((tmp_path / form / "_delta_log").glob("*10.checkpoint*")), form
         table = ds.DeltaTable(tmp_path / form)

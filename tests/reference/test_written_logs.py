@@ -15,7 +15,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import add_actions, remove_of, with_stats
 from tests.extent import some
-from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, run_module
+from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, answers_of
 from tests.reference.recipes import CHOSEN
 from tests.txn.tables import make_table
 from tests.txn.test_concurrent import COMMITS, PROCESSES
@@ -57,7 +57,8 @@ def written(oracle_answers: dict[str, Any], tmp_path_factory: pytest.TempPathFac
         tables[name] = (str(original), str(copies[0]), str(copies[1]))
     concurrent = f"log:{folder / CONCURRENT}"
     commit_concurrently(folder / CONCURRENT)
-    answers = asked(folder / "answers.json", [concurrent, *(path for paths in tables.values() for path in paths)])
+    every = (path for paths in tables.values() for path in paths)
+    answers = answers_of("tests.reference.written", folder / "answers.json", concurrent, *every)
     found = {CONCURRENT: Written(*[answers[concurrent]] * 3)}
     return found | {name: Written(*(answers[path] for path in paths)) for name, paths in tables.items()}
 
@@ -68,13 +69,6 @@ def commit_concurrently(folder: Path) -> None:
     command = [sys.executable, "-m", "tests.txn.writer", str(folder)]
     writers = [subprocess.Popen([*command, f"p{number}", str(COMMITS)], cwd=ROOT) for number in range(PROCESSES)]
     assert [writer.wait(TIME_LIMIT_SECONDS) for writer in writers] == [0] * PROCESSES
-
-
-def asked(output: Path, tables: list[str]) -> dict[str, Any]:
-    """What delta-spark finds in the tables."""
-    run_module("tests.reference.written", output, *tables)
-    found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
-    return found
 
 
 def checkpoint_alone(folder: Path) -> None:

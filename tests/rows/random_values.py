@@ -8,19 +8,9 @@ from deltaskip.sparkexpr import types as t
 from tests.skipping.random_tables import random_value
 
 ATOMS = (
-    t.BYTE,
-    t.SHORT,
-    t.INTEGER,
-    t.LONG,
-    t.FLOAT,
-    t.DOUBLE,
-    t.BOOLEAN,
-    t.STRING,
-    t.BINARY,
-    t.DATE,
-    t.TIMESTAMP,
+    t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.BOOLEAN, t.STRING, t.BINARY, t.DATE, t.TIMESTAMP,
     t.TIMESTAMP_NTZ,
-)
+)  # fmt: skip
 DAY = 86_400_000_000
 EDGES: dict[t.DataType, list[Any]] = {
     t.DOUBLE: [127.5, -128.9, 32767.99, 2147483647.5, -2147483648.9, 9.223372036854774e18, 9.3e18, 0.005, 1e-7, 99.995],

@@ -25,6 +25,7 @@ from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import LocalStorage
 from tests.extent import extent
+from tests.noted import raising
 from tests.rows.tables import plan_for, planned, random_row, table_of
 
 
@@ -44,10 +45,9 @@ def test_a_plain_append_passes_the_same_buffers_through() -> None:
 
 
 def test_constraints_of_comparisons_are_evaluated_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object) -> None:
-        raise AssertionError("evaluated row by row")
-
-    monkeypatch.setattr("deltaskip.sparkexpr.evaluation.batch.evaluate", refuse)
+    monkeypatch.setattr(
+        "deltaskip.sparkexpr.evaluation.batch.evaluate", raising(AssertionError("evaluated row by row"))
+    )
     rows = pa.table(
         {
             "a": pa.array([1, 2], pa.int32()),

@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import CommitConflict, DeltaSkipError, StorageError, TableNotFound
 from deltaskip.storage import LocalStorage
+from tests.each import in_threads
 from tests.rows.killed import COLUMNS, ROWS
 from tests.storage.s3 import endpoint, s3_options
 
@@ -162,7 +162,7 @@ def test_writers_of_one_new_table_agree_on_one(tmp_path: Path) -> None:
         except DeltaSkipError as error:
             outcomes.append(type(error).__name__)
 
-    in_threads(create, 6)
+    in_threads(create, range(6))
     assert outcomes.count("TableAlreadyExists") == 5
     assert DeltaTable(tmp_path / "t").schema.names in outcomes
 
@@ -181,7 +181,7 @@ def test_writers_that_merge_their_columns_into_one_schema_end_in_a_serial_order(
         except BaseException as error:
             errors.append(error)
 
-    in_threads(write, 5)
+    in_threads(write, range(5))
     assert all(isinstance(error, CommitConflict | DeltaSkipError) for error in errors), errors
     assert errors == []
     table = DeltaTable(tmp_path / "t")
@@ -235,11 +235,3 @@ def listed(storage: Any, uri: str) -> list[str]:
     from deltaskip.storage.tree import files_below
 
     return [file.path for file in files_below(storage, uri, lambda _: True)]
-
-
-def in_threads(act: Callable[[int], None], count: int) -> None:
-    threads = [threading.Thread(target=act, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

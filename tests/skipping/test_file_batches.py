@@ -95,12 +95,7 @@ def random_log(rng: random.Random, path: Path) -> dict[str, int | None]:
     properties = {"delta.checkpointPolicy": "v2"} if rng.random() < 0.3 else {}
     properties["delta.checkpoint.writeStatsAsStruct"] = rng.choice(["true", "false"])
     features = ["deletionVectors", "v2Checkpoint"]
-    protocol = {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": features,
-        "writerFeatures": features,
-    }
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
     builder = TableBuilder(path, {"id": LONG, "p": STRING}, ["p"], properties, protocol)
     active: dict[str, int | None] = {}
     for _ in range(rng.randint(1, 12)):
@@ -225,8 +220,4 @@ def test_texts_that_are_read_in_pieces_have_the_bounds_of_each_file(tmp_path: Pa
     ).commit(*(add(f"f{k}", text) for k, text in enumerate(texts)), add("f7"))
     ds.DeltaTable(path).checkpoint()
     kept = {where: ds.DeltaTable(path).scan(where).files()["path"].to_pylist() for where in ("d > 4", "d < 2", "d = 7")}
-    assert kept == {
-        "d > 4": ["f2", "f4", "f5", "f6", "f7"],
-        "d < 2": ["f0", "f5", "f7"],
-        "d = 7": ["f5", "f6", "f7"],
-    }
+    assert kept == {"d > 4": ["f2", "f4", "f5", "f6", "f7"], "d < 2": ["f0", "f5", "f7"], "d = 7": ["f5", "f6", "f7"]}

@@ -18,10 +18,7 @@ from tests.sparkexpr.odd import ANSWERS, PREDICATES, ROWS, SCHEMA, answers
 NAMED_RESULTS = frozenset(("id = 5 AND", "id = 5 OR", "id = 5 x", "name LIKE 'a%' ESCAPE"))
 # Spark fails for the rows that reach the malformed part, and the others prune.
 BY_ROW = frozenset(
-    (
-        *("coalesce(id, 'x') = 5", "nvl(id, 'x') = 5", "CASE WHEN flag THEN id = 5 ELSE day = 'junk' END"),
-        "flag OR name",
-    )
+    (*("coalesce(id, 'x') = 5", "nvl(id, 'x') = 5", "CASE WHEN flag THEN id = 5 ELSE day = 'junk' END"), "flag OR name")
 )
 
 

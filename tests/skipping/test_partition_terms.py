@@ -1,35 +1,26 @@
 """How often partition values are evaluated: one by one never, and by column once for a snapshot."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.skipping import partition_terms
-from deltaskip.sparkexpr.evaluation import batch, columns, evaluate
-from deltaskip.sparkexpr.evaluation.rows import Row
-from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.evaluation import batch, columns
 from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING
 from tests.builder import TableBuilder, add
+from tests.noted import noted
 
 VALUES = 300
 
 
 @pytest.fixture
-def evaluated(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The rows that are evaluated one by one."""
-    seen: list[object] = []
-
-    def counted(node: Node, row: Row, *rest: Any) -> object:
-        seen.append(row)
-        return evaluate(node, row, *rest)
-
-    monkeypatch.setattr(partition_terms, "evaluate", counted)
-    monkeypatch.setattr(columns, "evaluate", counted)
-    monkeypatch.setattr(batch, "evaluate", counted)
-    yield seen
+    seen = noted(monkeypatch, partition_terms, "evaluate", lambda node, row, *_: row)
+    monkeypatch.setattr(columns, "evaluate", partition_terms.evaluate)  # type: ignore[attr-defined]
+    monkeypatch.setattr(batch, "evaluate", partition_terms.evaluate)  # type: ignore[attr-defined]
+    return seen
 
 
 def table(path: Path) -> DeltaTable:
@@ -61,14 +52,7 @@ def test_common_predicates_are_evaluated_by_column(
 def test_a_predicate_is_evaluated_once_for_each_value_of_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows: list[int] = []
-    may_be_true = columns.Evaluator.may_be_true
-
-    def counted(evaluator: columns.Evaluator, given: Any, n_rows: int) -> Any:
-        rows.append(n_rows)
-        return may_be_true(evaluator, given, n_rows)
-
-    monkeypatch.setattr(columns.Evaluator, "may_be_true", counted)
+    rows = noted(monkeypatch, columns.Evaluator, "may_be_true", lambda evaluator, given, n_rows: n_rows)
     one = table(tmp_path)
     where = "CAST(substring(p, 2) AS INT) = 77 AND p <> 'v5'"
     assert len(one.scan(where=where).paths()) == 1

@@ -413,8 +413,7 @@ def test_columns_whose_physical_names_differ_only_in_case_keep_their_own_statist
 
 
 @pytest.mark.parametrize(
-    "where",
-    ["rand() > 2", "uuid() = 'x'", "my_udf(c) = 1", "c IN (SELECT 1)", "c = 99 OR current_timezone() = 'UTC'"],
+    "where", ["rand() > 2", "uuid() = 'x'", "my_udf(c) = 1", "c IN (SELECT 1)", "c = 99 OR current_timezone() = 'UTC'"]
 )
 @pytest.mark.filterwarnings("ignore:my_udf")
 def test_what_is_not_deterministic_or_not_known_never_prunes(tmp_path: Path, where: str) -> None:

@@ -27,10 +27,7 @@ def test_a_constraint_that_only_spark_evaluates_is_checked_by_the_session(spark:
 @pytest.mark.parametrize("timestamps", ["INT96", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS"])
 @pytest.mark.parametrize("legacy", ["true", "false"])
 def test_files_of_every_layout_of_spark_have_its_rows(spark: Any, tmp_path: Path, timestamps: str, legacy: str) -> None:
-    settings = {
-        "spark.sql.parquet.outputTimestampType": timestamps,
-        "spark.sql.parquet.writeLegacyFormat": legacy,
-    }
+    settings = {"spark.sql.parquet.outputTimestampType": timestamps, "spark.sql.parquet.writeLegacyFormat": legacy}
     before = {name: spark.conf.get(name) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)

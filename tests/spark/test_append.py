@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidArgument, RowViolation, SchemaError, SparkUnavailable, StorageError
+from tests.noted import raising
 
 pytestmark = pytest.mark.spark
 
@@ -244,11 +245,8 @@ def test_executors_compute_the_statistics_that_footers_do_not_prove(
     table.append(rows.limit(10))
     table.recompute_stats(spark, collation_versions=["77.1"])
 
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("the driver read values")
-
     monkeypatch.setattr("deltaskip.settings.options.footer_bytes", 1)
-    monkeypatch.setattr("deltaskip.stats.file_facts.scan_file", refuse)
+    monkeypatch.setattr("deltaskip.stats.file_facts.scan_file", raising(AssertionError("the driver read values")))
     before = set(table.snapshot.adds()["path"].to_pylist())
     table.append(rows)
     monkeypatch.undo()
@@ -267,12 +265,12 @@ def test_executors_compute_the_statistics_that_footers_do_not_prove(
 def test_the_driver_reads_values_if_executors_lack_the_package(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lacking(*_: Any, **__: Any) -> Any:
-        raise SparkUnavailable("deltaskip is not installed in the Python environment of the Spark executors.")
-
     table = DeltaTable.create(tmp_path / "t", "x DOUBLE, tags ARRAY<STRING>")
     monkeypatch.setattr("deltaskip.settings.options.footer_bytes", 1)
-    monkeypatch.setattr("deltaskip.spark.write.write_dataframe.file_statistics", lacking)
+    monkeypatch.setattr(
+        "deltaskip.spark.write.write_dataframe.file_statistics",
+        raising(SparkUnavailable("deltaskip is not installed in the Python environment of the Spark executors.")),
+    )
     table.append(spark.sql("SELECT double(id) AS x, if(id = 1, NULL, array('t')) AS tags FROM range(4)").coalesce(1))
     [add] = table.snapshot.adds().to_pylist()
     assert json.loads(add["stats"])["nullCount"] == {"x": 0, "tags": 1}

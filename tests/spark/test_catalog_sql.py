@@ -10,14 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import (
-    CommitConflict,
-    InvalidArgument,
-    PredicateError,
-    SchemaError,
-    TableNotFound,
-    VersionNotFound,
-)
+from deltaskip import errors
 from deltaskip.statements import queries as statement_queries
 from deltaskip.statements import statement as statement_session
 from deltaskip.statements.required import Required
@@ -79,11 +72,11 @@ def test_time_travel_and_parameters(catalog: MemoryCatalog, spark: Any) -> None:
     assert sql(catalog, spark, f"{count} TIMESTAMP AS OF '{first}'") == [(30,)]
     computed = f"cast('{first}' AS TIMESTAMP) - INTERVAL 0 DAY"
     assert sql(catalog, spark, f"{count} FOR SYSTEM_TIME AS OF {computed}") == [(30,)]
-    with pytest.raises(VersionNotFound, match="the latest, was committed"):
+    with pytest.raises(errors.VersionNotFound, match="the latest, was committed"):
         sql(catalog, spark, f"{count} TIMESTAMP AS OF current_timestamp() + INTERVAL 1 HOUR")
     assert sql(catalog, spark, f"{count} WHERE p = :p AND id IN (:ids)", {"p": 1, "ids": [1, 2, 7]}) == [(2,)]
     assert sql(catalog, spark, f"{count} WHERE p = ?", [1]) == [(10,)]
-    with pytest.raises(PredicateError, match="has no value"):
+    with pytest.raises(errors.PredicateError, match="has no value"):
         sql(catalog, spark, f"{count} WHERE p = :p", {})
 
 
@@ -93,7 +86,7 @@ def test_names_of_the_session_stay_names_of_the_session(catalog: MemoryCatalog, 
     before = spark.sql("SHOW TABLES").collect()
     sql(catalog, spark, "SELECT * FROM db.t")
     assert spark.sql("SHOW TABLES").collect() == before
-    with pytest.raises(PredicateError, match=r"TABLE_OR_VIEW_NOT_FOUND|cannot be found"):
+    with pytest.raises(errors.PredicateError, match=r"TABLE_OR_VIEW_NOT_FOUND|cannot be found"):
         sql(catalog, spark, "SELECT * FROM db.none")
 
 
@@ -110,11 +103,11 @@ def test_insert_by_position_and_by_name(catalog: MemoryCatalog, spark: Any) -> N
     assert sql(catalog, spark, "SELECT * FROM db.u WHERE id >= 1000 ORDER BY id") == [
         (1000, 1), (1001, None), (3000, 7), (4000, 8),
     ]  # fmt: skip
-    with pytest.raises(SchemaError, match="1 values for 2 columns"):
+    with pytest.raises(errors.SchemaError, match="1 values for 2 columns"):
         sql(catalog, spark, "INSERT INTO db.u SELECT 1")
-    with pytest.raises(SchemaError, match="no column x"):
+    with pytest.raises(errors.SchemaError, match="no column x"):
         sql(catalog, spark, "INSERT INTO db.u (x) SELECT 1")
-    with pytest.raises(TableNotFound):
+    with pytest.raises(errors.TableNotFound):
         sql(catalog, spark, "INSERT INTO db.none SELECT 1")
 
 
@@ -137,7 +130,7 @@ def test_fields_of_structs_are_given_by_position_too(catalog: MemoryCatalog, spa
         spark.sql("DROP TABLE s_of_spark")
     found = sql(catalog, spark, "SELECT * FROM db.s ORDER BY id")
     assert found == [*stored, (4, (2, 1, None))]
-    with pytest.raises(SchemaError, match="A struct of 1 fields is given by position for s of"):
+    with pytest.raises(errors.SchemaError, match="A struct of 1 fields is given by position for s of"):
         sql(catalog, spark, "INSERT INTO db.s SELECT 5, named_struct('a', 1)")
 
 
@@ -155,7 +148,7 @@ def test_fields_in_another_order_are_refused_where_the_form_of_the_statement_dec
         f"(id, s, l) VALUES (1, {straight[0]}, {turned[1]})",
     )
     for query in refused:
-        with pytest.raises(SchemaError, match="another order than the table's"):
+        with pytest.raises(errors.SchemaError, match="another order than the table's"):
             sql(catalog, spark, f"INSERT INTO db.s {query}")
     sql(catalog, spark, f"INSERT INTO db.s BY NAME SELECT 1 AS id, {turned[0]} AS s, {turned[1]} AS l")
     sql(catalog, spark, f"INSERT INTO db.s SELECT 2, {turned[0]}, {turned[1]}")
@@ -173,7 +166,7 @@ def test_rule_28_default_in_values(catalog: MemoryCatalog, spark: Any) -> None:
     )  # fmt: skip
     sql(catalog, spark, "INSERT INTO db.d VALUES (DEFAULT, DEFAULT, 'x', DEFAULT), (DEFAULT, 7, DEFAULT, DEFAULT)")
     assert sql(catalog, spark, "SELECT a, b, c FROM db.d ORDER BY a") == [(5, "x", 6), (7, None, 8)]
-    with pytest.raises(InvalidArgument, match="is computed"):
+    with pytest.raises(errors.InvalidArgument, match="is computed"):
         sql(catalog, spark, "INSERT INTO db.d VALUES (DEFAULT, 1, 'x', 2), (DEFAULT, 1, 'x', DEFAULT)")
 
 
@@ -217,7 +210,7 @@ def test_a_table_written_from_itself_conflicts_with_what_the_query_has_not_seen(
         "INSERT OVERWRITE db.u SELECT * FROM db.u", "INSERT INTO db.u SELECT id + 1, g FROM db.u",
         "CREATE OR REPLACE TABLE db.u AS SELECT * FROM db.u",
     ):  # fmt: skip
-        with pytest.raises(CommitConflict):
+        with pytest.raises(errors.CommitConflict):
             sql(catalog, spark, text)
     sql(catalog, spark, "INSERT INTO db.u SELECT id, 1 FROM db.t WHERE id = 1")
     sql(catalog, spark, "CREATE OR REPLACE TABLE db.u AS SELECT id FROM db.u VERSION AS OF 1")
@@ -259,9 +252,9 @@ def test_queries_in_predicates_of_delete_and_update(catalog: MemoryCatalog, spar
     assert sql(catalog, spark, "SELECT DISTINCT s FROM db.t WHERE p = 0") == [("s6",)]
     assert sql(catalog, spark, "DELETE FROM db.t WHERE t.id NOT IN (SELECT id FROM db.u) AND id < 10") == [(7,)]
     assert sql(catalog, spark, "DELETE FROM db.t WHERE id = (SELECT max(id) FROM db.t)") == [(1,)]
-    with pytest.raises(PredicateError, match="MERGE INTO"):
+    with pytest.raises(errors.PredicateError, match="MERGE INTO"):
         sql(catalog, spark, "DELETE FROM db.t WHERE EXISTS (SELECT 1 FROM db.u WHERE u.id = db.t.id)")
-    with pytest.raises(PredicateError, match="must have one row"):
+    with pytest.raises(errors.PredicateError, match="must have one row"):
         sql(catalog, spark, "DELETE FROM db.t WHERE id = (SELECT id FROM db.u)")
 
 
@@ -337,7 +330,7 @@ def test_random_queries_lose_no_row_by_pruning(
                 patched.setattr(statement_queries, "_required", lambda *_: Required({}))
                 whole = catalog.sql(spark, text)
                 expected = sorted(whole.collect(), key=str)
-        except PredicateError:
+        except errors.PredicateError:
             continue  # Spark has subqueries in some places only.
         frame = catalog.sql(spark, text)
         assert sorted(frame.collect(), key=str) == expected, text

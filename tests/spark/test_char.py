@@ -140,12 +140,7 @@ COMPARED = [
     *("a[0] = 'k '", "array_contains(a, 'k')", "s = named_struct('c', 'ab ')"),
 ]  # fmt: skip
 UNKNOWN = [
-    *(
-        "nullif(c, 'ab') = 'b'",
-        "c = current_user()",
-        "c = 'ab' COLLATE UNICODE_CI",
-        "c IN ('ab', CAST(NULL AS STRING))",
-    ),
+    *("nullif(c, 'ab') = 'b'", "c = current_user()", "c = 'ab' COLLATE UNICODE_CI", "c IN ('ab', CAST(NULL AS STRING))")
 ]
 
 

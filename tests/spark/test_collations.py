@@ -24,19 +24,8 @@ pytestmark = pytest.mark.spark
 
 NAMES = ["UTF8_BINARY", "UTF8_BINARY_RTRIM", "UTF8_LCASE", "UTF8_LCASE_RTRIM"]
 HEADS = [
-    "UTF8_BINARY",
-    "UTF8_LCASE",
-    "utf8_",
-    "UTF8_LCAſE",
-    "UNICODE",
-    "de",
-    "de_AUT",
-    "deu",
-    "sr_Cyrl",
-    "zh_Hans",
-    "ﬁ",
-    "",
-]
+    "UTF8_BINARY", "UTF8_LCASE", "utf8_", "UTF8_LCAſE", "UNICODE", "de", "de_AUT", "deu", "sr_Cyrl", "zh_Hans", "ﬁ", "",
+]  # fmt: skip
 TAILS = ["_CI", "_CS", "_AI", "_AS", "_RTRIM", "_ci", "_TRIM", "_", "__", "_X", "CI", " "]
 EDGES = b"Az \x80\xbf\xc0\xc2\xc4\xb0\xce\xcf\x82\xa3\xe0\xa0\xe1\xed\x9f\xf0\x90\x9f\xf4\x8f\xf5\xff"
 

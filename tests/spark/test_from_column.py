@@ -12,21 +12,8 @@ from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.columns.literal_columns import literal
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Opaque
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BYTE,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    DecimalType,
-)
 from tests.cases import cases
 
 pytestmark = pytest.mark.spark
@@ -46,7 +33,7 @@ def test_a_column_means_what_its_sql_means(spark: Any, text: str, sql: str) -> N
     expected = parse_sql(sql)
     if "cast(1.5" in sql:
         # A Python float is a double; the number in SQL a decimal.
-        assert isinstance(expected.right, Cast) and node.right == Literal(1.5, DOUBLE) and node.left == expected.left  # type: ignore[attr-defined]
+        assert isinstance(expected.right, Cast) and node.right == Literal(1.5, t.DOUBLE) and node.left == expected.left  # type: ignore[attr-defined]
     else:
         assert node == expected
 
@@ -54,11 +41,11 @@ def test_a_column_means_what_its_sql_means(spark: Any, text: str, sql: str) -> N
 def test_dates_times_decimals_and_bytes_keep_their_values(spark: Any) -> None:
     instant = datetime.datetime(2024, 3, 10, 2, 30, 0, 123456, tzinfo=datetime.UTC)
     for value, expected in [
-        (datetime.date(1500, 1, 1), Literal((datetime.date(1500, 1, 1) - datetime.date(1970, 1, 1)).days, DATE)),
-        (instant, Literal(int(instant.timestamp()) * 1_000_000 + 123456, TIMESTAMP)),
-        (Decimal("1.50"), Literal(Decimal("1.50"), DecimalType(3, 2))),
-        (b"\x00\xff", Literal(b"\x00\xff", BINARY)),
-        (None, Literal(None, VOID)),
+        (datetime.date(1500, 1, 1), Literal((datetime.date(1500, 1, 1) - datetime.date(1970, 1, 1)).days, t.DATE)),
+        (instant, Literal(int(instant.timestamp()) * 1_000_000 + 123456, t.TIMESTAMP)),
+        (Decimal("1.50"), Literal(Decimal("1.50"), t.DecimalType(3, 2))),
+        (b"\x00\xff", Literal(b"\x00\xff", t.BINARY)),
+        (None, Literal(None, t.VOID)),
         (True, Literal(True, parse_sql("true").type)),  # type: ignore[attr-defined]
     ]:
         from pyspark.sql import functions as F
@@ -108,28 +95,28 @@ def _without_casts(node: Any) -> Any:
         case Cast(child, _, _):
             return _without_casts(child)
         case Literal(value, _):
-            return Literal(str(value), STRING)
+            return Literal(str(value), t.STRING)
         case _:
             return transform(node, _without_casts)
 
 
-LITERALS: list[tuple[object, DataType, Any]] = [
-    (None, LONG, None),
-    (5, BYTE, 5),
-    (-(2**63), LONG, -(2**63)),
-    (0.5, DOUBLE, 0.5),
-    (Decimal("1.50"), DecimalType(5, 2), Decimal("1.50")),
-    ("it's", STRING, "it's"),
-    (b"\x00\xff", BINARY, bytearray(b"\x00\xff")),
-    (-171_497, DATE, datetime.date(1500, 6, 17)),
-    (1_500_000, TIMESTAMP_NTZ, datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)),
-    (None, VOID, None),
-    (7, INTEGER, 7),
+LITERALS: list[tuple[object, t.DataType, Any]] = [
+    (None, t.LONG, None),
+    (5, t.BYTE, 5),
+    (-(2**63), t.LONG, -(2**63)),
+    (0.5, t.DOUBLE, 0.5),
+    (Decimal("1.50"), t.DecimalType(5, 2), Decimal("1.50")),
+    ("it's", t.STRING, "it's"),
+    (b"\x00\xff", t.BINARY, bytearray(b"\x00\xff")),
+    (-171_497, t.DATE, datetime.date(1500, 6, 17)),
+    (1_500_000, t.TIMESTAMP_NTZ, datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)),
+    (None, t.VOID, None),
+    (7, t.INTEGER, 7),
 ]
 
 
 @pytest.mark.parametrize(("value", "kind", "expected"), LITERALS)
-def test_literals_have_their_value_and_type(spark: Any, value: object, kind: DataType, expected: Any) -> None:
+def test_literals_have_their_value_and_type(spark: Any, value: object, kind: t.DataType, expected: Any) -> None:
     frame = spark.range(1).select(literal(value, kind).alias("x"))
     assert frame.collect()[0][0] == expected
 

@@ -22,6 +22,7 @@ from tests.dml.merge.test_arrow_merge import LACKING, merges_without_a_not_null_
 from tests.dml.tables import actions_of, files_below, info_of
 from tests.each import each
 from tests.extent import some
+from tests.noted import noted
 from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
@@ -58,15 +59,7 @@ def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let sources be small ones that the driver collects; returns how often it did."""
     from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 
-    found: list[int] = []
-    matched = ArrowSourceRows.matched
-
-    def counted(self: Any, join: Any) -> Any:
-        found.append(1)
-        return matched(self, join)
-
-    monkeypatch.setattr(ArrowSourceRows, "matched", counted)
-    return found
+    return noted(monkeypatch, ArrowSourceRows, "matched", lambda *_: 1)
 
 
 def test_a_clause_that_writes_no_row_may_lack_a_not_null_column(spark: Any, tmp_path: Path) -> None:
@@ -118,12 +111,7 @@ def test_small_sources_are_joined_by_the_driver(
     ],
 )
 def test_what_may_be_left_to_spark_for_a_row_is_done_by_jobs_from_the_beginning(
-    spark: Any,
-    tmp_path: Path,
-    carried_out_by_the_driver: list[int],
-    ddl: str,
-    properties: dict[str, str],
-    values: str,
+    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int], ddl: str, properties: dict[str, str], values: str
 ) -> None:
     table = DeltaTable.create(tmp_path / "t", ddl, properties={**properties, **VECTORS})
     given = spark.range(1, 3).selectExpr("id", f"{values} AS v")

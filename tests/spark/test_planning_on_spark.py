@@ -198,10 +198,7 @@ def test_files_as_a_dataframe_have_the_columns_and_rows_of_the_list(spark: Any, 
 
 
 @pytest.mark.long(gate=1)
-@pytest.mark.parametrize(
-    ("where", "columns"),
-    [(None, None), ("id % 7 = 3 AND day = '2019-04-14'", ["s"])],
-)
+@pytest.mark.parametrize(("where", "columns"), [(None, None), ("id % 7 = 3 AND day = '2019-04-14'", ["s"])])
 def test_rows_are_those_that_other_scans_read(
     spark: Any, large: Path, monkeypatch: pytest.MonkeyPatch, where: str | None, columns: list[str] | None
 ) -> None:

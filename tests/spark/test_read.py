@@ -10,48 +10,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.errors import (
-    CorruptLog,
-    DataFileMissing,
-    InvalidArgumentType,
-    PredicateError,
-    SchemaError,
-    UnsupportedFeature,
-)
+from deltaskip import errors
 from deltaskip.sparkexpr import col
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from tests.extent import some
 from tests.spark.made import MadeTable
 
 pytestmark = pytest.mark.spark
 
 
-def struct(**types: DataType) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in types.items()))
+def struct(**types: t.DataType) -> t.StructType:
+    return t.StructType(tuple(t.StructField(name, kind) for name, kind in types.items()))
 
 
-def mapped(name: str, kind: DataType, physical: str, identifier: int) -> StructField:
+def mapped(name: str, kind: t.DataType, physical: str, identifier: int) -> t.StructField:
     metadata = {"delta.columnMapping.physicalName": physical, "delta.columnMapping.id": identifier}
-    return StructField(name, kind, True, metadata)
+    return t.StructField(name, kind, True, metadata)
 
 
 def ids(*values: int) -> pa.Table:
@@ -68,8 +42,8 @@ def plan_of(frame: Any, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def partitioned(root: Path, kind: DataType = STRING) -> MadeTable:
-    return MadeTable(root, struct(id=LONG, p=kind), ("p",))
+def partitioned(root: Path, kind: t.DataType = t.STRING) -> MadeTable:
+    return MadeTable(root, struct(id=t.LONG, p=kind), ("p",))
 
 
 def test_directories_that_say_what_the_log_says_are_one_scan(
@@ -101,18 +75,18 @@ def test_a_column_of_the_file_never_stands_for_a_partition_value(spark: Any, tmp
 INSTANT = datetime.datetime(2024, 3, 10, 2, 30, 0, 123456, tzinfo=datetime.UTC)
 
 TYPED = [
-    (STRING, ["", " ", "__HIVE_DEFAULT_PARTITION__", "a/b=%41", "é中😀", None]),
-    (INTEGER, [-(2**31), 0, 7, None]),
-    (SHORT, [-5, 5, None]),
-    (LONG, [-(2**63), 2**63 - 1, None]),
-    (BOOLEAN, [True, False, None]),
-    (FLOAT, [1.5, float("-inf"), None]),
-    (DOUBLE, [0.1, 1e300, None]),
-    (DecimalType(38, 10), [Decimal("1234567890123456789012345678.0000000001"), Decimal("-0.5000000000"), None]),
-    (DATE, [datetime.date(1, 1, 1), datetime.date(2024, 2, 29), None]),
-    (TIMESTAMP, [INSTANT, datetime.datetime(1800, 1, 1, tzinfo=datetime.UTC), None]),
-    (TIMESTAMP_NTZ, [INSTANT.replace(tzinfo=None), datetime.datetime(1500, 1, 1), None]),
-    (BINARY, [b"\x00\xff", b"", None]),
+    (t.STRING, ["", " ", "__HIVE_DEFAULT_PARTITION__", "a/b=%41", "é中😀", None]),
+    (t.INTEGER, [-(2**31), 0, 7, None]),
+    (t.SHORT, [-5, 5, None]),
+    (t.LONG, [-(2**63), 2**63 - 1, None]),
+    (t.BOOLEAN, [True, False, None]),
+    (t.FLOAT, [1.5, float("-inf"), None]),
+    (t.DOUBLE, [0.1, 1e300, None]),
+    (t.DecimalType(38, 10), [Decimal("1234567890123456789012345678.0000000001"), Decimal("-0.5000000000"), None]),
+    (t.DATE, [datetime.date(1, 1, 1), datetime.date(2024, 2, 29), None]),
+    (t.TIMESTAMP, [INSTANT, datetime.datetime(1800, 1, 1, tzinfo=datetime.UTC), None]),
+    (t.TIMESTAMP_NTZ, [INSTANT.replace(tzinfo=None), datetime.datetime(1500, 1, 1), None]),
+    (t.BINARY, [b"\x00\xff", b"", None]),
 ]
 
 
@@ -127,7 +101,7 @@ OF_TYPES = pytest.mark.parametrize(
 @pytest.mark.parametrize("scans", ["literals", "one scan", "join"])
 @OF_TYPES
 def test_partition_values_of_every_type_come_from_the_log_exactly(
-    spark: Any, tmp_path: Path, kind: DataType, values: list[Any], scans: str, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, kind: t.DataType, values: list[Any], scans: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if scans != "literals":
         monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
@@ -143,7 +117,7 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     expected = table.files()["partition_values"].combine_chunks().field("p")
-    if kind == TIMESTAMP:
+    if kind == t.TIMESTAMP:
         assert found["p"].cast(pa.int64()).to_pylist() == expected.cast(pa.int64()).to_pylist()
     else:
         assert found["p"].to_pylist() == expected.to_pylist()
@@ -152,12 +126,12 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "values"), some(TYPED, 3))
 def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_spark(
-    spark: Any, tmp_path: Path, kind: DataType, values: list[Any], monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, kind: t.DataType, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark does not apply a filter again that the list of files has been asked to apply."""
     monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     table = partitioned(tmp_path, kind)
-    for i, value in enumerate([*values, *([float("nan"), -0.0] if kind == DOUBLE else [])]):
+    for i, value in enumerate([*values, *([float("nan"), -0.0] if kind == t.DOUBLE else [])]):
         table.add(f"{i}.parquet", ids(i, i + 100), {"p": value})
     listed = table.frame(spark)
     monkeypatch.setattr(*LISTED_BY_SPARK)
@@ -168,7 +142,7 @@ def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_sp
         f"{text} IN ('7', '-5', 'true', '1.5', '2024-02-29', '')", f"NOT {text} = '0'", "p IS NULL OR id = 1", "false",
         f"length({text}) > 4 AND hash(p) % 2 = 0", f"coalesce({text}, 'x') = 'x'", "rand(7) < 2 AND p IS NOT NULL",
     ]  # fmt: skip
-    if kind == DOUBLE:
+    if kind == t.DOUBLE:
         predicates += ["p = 0", "p = double('nan')", "p > 0.1", "p <= 0.1"]
     for i in range(2):
         joined.where(f"id = {i}").select("p").createOrReplaceTempView(f"of_file_{i}")
@@ -190,7 +164,7 @@ def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
 ) -> None:
     if scan == "join":
         monkeypatch.setattr(*LISTED_BY_SPARK)
-    table = partitioned(tmp_path, DOUBLE)
+    table = partitioned(tmp_path, t.DOUBLE)
     for i in range(70):
         table.add(f"x {i}%/[{i}] é\u2003.parquet", ids(i), {"p": i / 2})
     frame = table.frame(spark)
@@ -210,7 +184,7 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
         with pytest.raises(Exception, match="has no log entry for"):
             frame.collect()
     assert table.frame(spark, columns=["id"]).count() == 2
-    cut = MadeTable(tmp_path / "cut", struct(id=LONG)).add("1.parquet", ids(1, 2), deleted=[0])
+    cut = MadeTable(tmp_path / "cut", struct(id=t.LONG)).add("1.parquet", ids(1, 2), deleted=[0])
     for form in ("bits", "positions"):
         monkeypatch.setattr("deltaskip.settings.options.deleted_rows", form)
         with pytest.raises(Exception, match="has no log entry for"):
@@ -223,7 +197,7 @@ def test_deleted_rows_never_come_back(
     spark: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("deltaskip.settings.options.deleted_rows", form)
-    table = partitioned(tmp_path, DATE)
+    table = partitioned(tmp_path, t.DATE)
     day = datetime.date(2024, 1, 1)
     gone = [0, 1, 63, 64, 65, 127, 128, 998]
     table.add("a b.parquet", ids(*range(1000)), {"p": day}, gone)
@@ -241,7 +215,7 @@ def test_deleted_rows_never_come_back(
 def test_row_numbers_are_those_of_the_file_whatever_is_filtered_or_split(spark: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    table = MadeTable(tmp_path, struct(id=LONG)).add("a.parquet", ids(0), deleted=[*range(0, 50_000, 3)])
+    table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(0), deleted=[*range(0, 50_000, 3)])
     pq.write_table(ids(*range(50_000)), tmp_path / "a.parquet", row_group_size=1000)
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
@@ -277,7 +251,7 @@ def test_paths_are_names_not_patterns_and_every_row_comes_once(
     spark: Any, tmp_path: Path, folder: str, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
-    table = MadeTable(tmp_path / folder, struct(id=LONG, p=INTEGER), () if shape == "one scan" else ("p",))
+    table = MadeTable(tmp_path / folder, struct(id=t.LONG, p=t.INTEGER), () if shape == "one scan" else ("p",))
     for i, name in enumerate(NAMES):
         # Hadoop's local file system refuses a colon in the last part of a path.
         path = f"p={i}/{name.replace('/', '').replace(':', '')}" if shape == "directories" else name
@@ -289,22 +263,22 @@ def test_paths_are_names_not_patterns_and_every_row_comes_once(
         assert [row[1] for row in table.frame(spark).orderBy("id").collect()][: len(NAMES)] == [*range(len(NAMES))]
 
 
-NESTED_LOGICAL = StructType(
+NESTED_LOGICAL = t.StructType(
     (
-        mapped("id", LONG, "c-1", 1),
+        mapped("id", t.LONG, "c-1", 1),
         mapped(
             "s",
-            StructType(
+            t.StructType(
                 (
-                    mapped("a.b", INTEGER, "c-3", 3),
-                    mapped("list", ArrayType(StructType((mapped("x", LONG, "c-5", 5),))), "c-4", 4),
+                    mapped("a.b", t.INTEGER, "c-3", 3),
+                    mapped("list", t.ArrayType(t.StructType((mapped("x", t.LONG, "c-5", 5),))), "c-4", 4),
                 )
             ),
             "c-2",
             2,
         ),
-        mapped("m", MapType(STRING, StructType((mapped("y", STRING, "c-7", 7),))), "c-6", 6),
-        mapped("new", StructType((mapped("z", STRING, "c-9", 9),)), "c-8", 8),
+        mapped("m", t.MapType(t.STRING, t.StructType((mapped("y", t.STRING, "c-7", 7),))), "c-6", 6),
+        mapped("new", t.StructType((mapped("z", t.STRING, "c-9", 9),)), "c-8", 8),
     )
 )
 
@@ -352,20 +326,22 @@ def test_mapped_columns_are_found_and_renamed_at_every_depth(spark: Any, tmp_pat
 
 
 def test_files_without_ids_raise_in_id_mode(spark: Any, tmp_path: Path) -> None:
-    table = MadeTable(tmp_path, StructType((mapped("id", LONG, "id", 1),)), mode="id").add("1.parquet", ids(1))
+    table = MadeTable(tmp_path, t.StructType((mapped("id", t.LONG, "id", 1),)), mode="id").add("1.parquet", ids(1))
     with pytest.raises(Exception, match="field Ids"):
         table.frame(spark).collect()
 
 
 def test_columns_that_a_file_lacks_are_null_and_extra_ones_are_not_seen(spark: Any, tmp_path: Path) -> None:
-    table = MadeTable(tmp_path, struct(id=LONG, new=STRING))
+    table = MadeTable(tmp_path, struct(id=t.LONG, new=t.STRING))
     table.add("1.parquet", ids(1)).add("2.parquet", pa.table({"id": [2], "new": ["x"], "_change_type": ["insert"]}))
     assert values_of(table.frame(spark)) == [(1, None), (2, "x")]
 
 
 def test_void_columns_and_fields_are_null(spark: Any, tmp_path: Path) -> None:
-    inner = StructType((StructField("a", LONG), StructField("v", VOID)))
-    table = MadeTable(tmp_path, struct(id=LONG, v=VOID, s=inner, many=ArrayType(inner), named=MapType(STRING, inner)))
+    inner = t.StructType((t.StructField("a", t.LONG), t.StructField("v", t.VOID)))
+    table = MadeTable(
+        tmp_path, struct(id=t.LONG, v=t.VOID, s=inner, many=t.ArrayType(inner), named=t.MapType(t.STRING, inner))
+    )
     rows = pa.table(
         {
             "id": [1, 2],
@@ -386,22 +362,22 @@ def test_void_columns_and_fields_are_null(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_of_partition_columns_only_still_has_its_rows(spark: Any, tmp_path: Path) -> None:
-    table = MadeTable(tmp_path, struct(p=STRING), ("p",))
+    table = MadeTable(tmp_path, struct(p=t.STRING), ("p",))
     rows = pa.table({"other": [1, 2]})
     table.add("p=a/1.parquet", rows, {"p": "a"}).add("p=b/2.parquet", rows, {"p": "b"}, [0])
     assert values_of(table.frame(spark)) == [("a",), ("a",), ("b",)]
 
 
 def test_char_columns_are_padded_and_compared_as_spark_does(spark: Any, tmp_path: Path) -> None:
-    declared = StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"})
-    table = MadeTable(tmp_path, StructType((StructField("id", LONG), declared)))
+    declared = t.StructField("c", t.STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"})
+    table = MadeTable(tmp_path, t.StructType((t.StructField("id", t.LONG), declared)))
     table.add("1.parquet", pa.table({"id": [1, 2, 3], "c": ["ab", "ab   ", None]}))
     assert values_of(table.frame(spark)) == [(1, "ab   "), (2, "ab   "), (3, None)]
     assert values_of(table.frame(spark, where="c = 'ab'", columns=["id"])) == [(1,), (2,)]
 
 
 def test_collated_strings_compare_by_their_collation(spark: Any, tmp_path: Path) -> None:
-    schema = StructType((StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),))
+    schema = t.StructType((t.StructField("c", t.STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),))
     table = MadeTable(tmp_path, schema).add("1.parquet", pa.table({"c": ["Müller", "x"]}))
     frame = table.frame(spark, where="c = 'MÜLLER'")
     assert frame.dtypes == [("c", "string collate UNICODE_CI")]
@@ -409,22 +385,22 @@ def test_collated_strings_compare_by_their_collation(spark: Any, tmp_path: Path)
 
 
 WIDER = [
-    (pa.int8(), LONG, 1),
-    (pa.int16(), INTEGER, 1),
-    (pa.int32(), LONG, 1),
-    (pa.int32(), DOUBLE, 1.0),
-    (pa.float32(), DOUBLE, 1.0),
-    (pa.int16(), DecimalType(12, 2), Decimal("1.00")),
-    (pa.int64(), DecimalType(22, 2), Decimal("1.00")),
-    (pa.decimal128(5, 2), DecimalType(20, 5), Decimal("1.00000")),
-    (pa.date32(), TIMESTAMP_NTZ, datetime.datetime(1970, 1, 2)),
+    (pa.int8(), t.LONG, 1),
+    (pa.int16(), t.INTEGER, 1),
+    (pa.int32(), t.LONG, 1),
+    (pa.int32(), t.DOUBLE, 1.0),
+    (pa.float32(), t.DOUBLE, 1.0),
+    (pa.int16(), t.DecimalType(12, 2), Decimal("1.00")),
+    (pa.int64(), t.DecimalType(22, 2), Decimal("1.00")),
+    (pa.decimal128(5, 2), t.DecimalType(20, 5), Decimal("1.00000")),
+    (pa.date32(), t.TIMESTAMP_NTZ, datetime.datetime(1970, 1, 2)),
 ]
 
 
 @pytest.mark.parametrize(("stored", "kind", "value"), WIDER, ids=[f"{s}-{k}" for s, k, _ in WIDER])
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_values_of_narrower_files_are_widened(
-    spark: Any, tmp_path: Path, stored: pa.DataType, kind: DataType, value: Any, vectorized: str
+    spark: Any, tmp_path: Path, stored: pa.DataType, kind: t.DataType, value: Any, vectorized: str
 ) -> None:
     table = MadeTable(tmp_path, struct(x=kind))
     values = [Decimal(1), None] if pa.types.is_decimal(stored) else [1, None]
@@ -439,7 +415,7 @@ def test_values_of_narrower_files_are_widened(
 
 
 def test_no_files_are_no_rows_of_the_same_schema(spark: Any, tmp_path: Path) -> None:
-    schema = struct(id=LONG, s=StructType((StructField("a", STRING),)), p=DATE)
+    schema = struct(id=t.LONG, s=t.StructType((t.StructField("a", t.STRING),)), p=t.DATE)
     empty = MadeTable(tmp_path, schema, ("p",))
     full = MadeTable(tmp_path, schema, ("p",)).add("1.parquet", ids(1), {"p": datetime.date(2024, 1, 1)})
     frame = empty.frame(spark, where="id > 5")
@@ -450,28 +426,30 @@ def test_no_files_are_no_rows_of_the_same_schema(spark: Any, tmp_path: Path) -> 
 def test_predicates_may_be_text_columns_or_expressions(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
-    table = MadeTable(tmp_path, struct(id=LONG, s=STRING)).add("1.parquet", pa.table({"id": [1, 2], "s": ["a", "b"]}))
+    table = MadeTable(tmp_path, struct(id=t.LONG, s=t.STRING)).add(
+        "1.parquet", pa.table({"id": [1, 2], "s": ["a", "b"]})
+    )
     column = (F.col("id") > 1) & F.col("s").like("b%")
     expression = (col("id") > 1) & col("s").like("b%")
     for where in ("ID > 1 and s like 'b%'", column, expression):
         assert values_of(table.frame(spark, where=where)) == [(2, "b")]
-    with pytest.raises(InvalidArgumentType, match="where must be SQL text, an expression or a Column, not int"):
+    with pytest.raises(errors.InvalidArgumentType, match="where must be SQL text, an expression or a Column, not int"):
         table.frame(spark, where=5)
 
 
 def test_wanted_columns_come_in_the_order_asked_for(spark: Any, tmp_path: Path) -> None:
-    table = MadeTable(tmp_path, struct(id=LONG, s=STRING)).add("1.parquet", pa.table({"id": [1], "s": ["a"]}))
+    table = MadeTable(tmp_path, struct(id=t.LONG, s=t.STRING)).add("1.parquet", pa.table({"id": [1], "s": ["a"]}))
     assert table.frame(spark, columns=["S", "id"], where="id = 1").columns == ["s", "id"]
-    with pytest.raises(PredicateError, match="no column"):
+    with pytest.raises(errors.PredicateError, match="no column"):
         table.frame(spark, columns=["nope"])
 
 
 def test_a_missing_file_is_named_with_its_table(spark: Any, tmp_path: Path) -> None:
-    table = MadeTable(tmp_path, struct(id=LONG)).add("a.parquet", ids(1)).add("b c.parquet", ids(2))
+    table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(1)).add("b c.parquet", ids(2))
     (tmp_path / "b c.parquet").unlink()
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
-        with pytest.raises(DataFileMissing, match=r"b c\.parquet"):
+        with pytest.raises(errors.DataFileMissing, match=r"b c\.parquet"):
             table.frame(spark)
     finally:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
@@ -481,7 +459,7 @@ def test_a_file_that_is_lost_or_damaged_later_raises_whatever_the_session_ignore
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     try:
-        table = MadeTable(tmp_path, struct(id=LONG)).add("a.parquet", ids(1)).add("b.parquet", ids(2))
+        table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(1)).add("b.parquet", ids(2))
         frame = table.frame(spark)
         (tmp_path / "b.parquet").write_bytes(b"PAR1 this is no parquet file PAR1")
         with pytest.raises(Exception, match=r"FAILED_READ_FILE|CANNOT_READ"):
@@ -496,16 +474,16 @@ def test_a_file_that_is_lost_or_damaged_later_raises_whatever_the_session_ignore
 
 
 def test_what_cannot_be_read_is_refused_in_a_sentence(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(SchemaError, match="no columns"):
-        MadeTable(tmp_path, StructType(())).frame(spark)
-    with pytest.raises(UnsupportedFeature, match="hidden"):
-        MadeTable(tmp_path, struct(id=LONG)).add("_a.parquet", ids(1)).frame(spark)
-    with pytest.raises(CorruptLog, match="twice"):
-        MadeTable(tmp_path, struct(id=LONG)).add("a.parquet", ids(1)).add("a.parquet", ids(1)).frame(spark)
+    with pytest.raises(errors.SchemaError, match="no columns"):
+        MadeTable(tmp_path, t.StructType(())).frame(spark)
+    with pytest.raises(errors.UnsupportedFeature, match="hidden"):
+        MadeTable(tmp_path, struct(id=t.LONG)).add("_a.parquet", ids(1)).frame(spark)
+    with pytest.raises(errors.CorruptLog, match="twice"):
+        MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(1)).add("a.parquet", ids(1)).frame(spark)
 
 
 def test_many_files_are_listed_without_a_task_each_and_the_settings_are_put_back(spark: Any, tmp_path: Path) -> None:
-    table = MadeTable(tmp_path, struct(id=LONG))
+    table = MadeTable(tmp_path, struct(id=t.LONG))
     for i in range(40):
         table.add(f"{i}.parquet", ids(i))
     key = "spark.sql.sources.parallelPartitionDiscovery.threshold"

@@ -82,29 +82,15 @@ TIMES = [t.year("s"), t.month("s"), t.date("s"), t.datehour("s"), t.bucket("s", 
 CASES = [
     Case(TIMESTAMP_NTZ, instants(), TIMES, time_literal("TIMESTAMP_NTZ")),
     Case(TIMESTAMP, instants(), TIMES, time_literal("TIMESTAMP")),
-    Case(
-        DATE,
-        range(19_600, 20_200),
-        [t.identity("s"), t.year("s"), t.month("s"), t.date("s"), t.bucket("s", 8)],
-        lambda day: f"DATE'{pa.scalar(day, pa.int32()).cast(pa.date32()).as_py()}'",
-    ),
+    Case(DATE, range(19_600, 20_200), [t.identity("s"), t.year("s"), t.month("s"), t.date("s"), t.bucket("s", 8)],
+        lambda day: f"DATE'{pa.scalar(day, pa.int32()).cast(pa.date32()).as_py()}'"),
     Case(LONG, range(-200, 200), [t.identity("s"), t.bucket("s", 16), t.truncate("s", 7)], str),
     Case(SHORT, range(-200, 200), [t.identity("s"), t.bucket("s", 5), t.truncate("s", 10)], str),
-    Case(
-        STRING,
-        ["".join(each) for n in range(4) for each in product("abé😀", repeat=n)],
-        [t.identity("s"), t.bucket("s", 16), t.truncate("s", 2)],
-        lambda text: f"'{text}'",
-        ordered=False,
-    ),
-    Case(
-        DecimalType(20, 2),
-        [pa.scalar(n).cast(pa.decimal128(20, 0)).as_py().scaleb(-2) for n in range(-300, 300)],
-        [t.bucket("s", 8)],
-        lambda value: f"{value}BD",
-        ordered=False,
-    ),
-]
+    Case(STRING, ["".join(each) for n in range(4) for each in product("abé😀", repeat=n)],
+        [t.identity("s"), t.bucket("s", 16), t.truncate("s", 2)], lambda text: f"'{text}'", ordered=False),
+    Case(DecimalType(20, 2), [pa.scalar(n).cast(pa.decimal128(20, 0)).as_py().scaleb(-2) for n in range(-300, 300)],
+        [t.bucket("s", 8)], lambda value: f"{value}BD", ordered=False),
+]  # fmt: skip
 
 
 def predicates(case: Case, chance: random.Random) -> list[tuple[str, bool]]:

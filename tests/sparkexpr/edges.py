@@ -65,18 +65,8 @@ _SHORTER = (
     t.BOOLEAN,
 )
 _UNITS = (
-    "YEAR",
-    "QUARTER",
-    "MONTH",
-    "WEEK",
-    "DAY",
-    "HOUR",
-    "MINUTE",
-    "SECOND",
-    "MILLISECOND",
-    "MICROSECOND",
-    "nothing",
-)
+    "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "nothing",
+)  # fmt: skip
 
 _ONE = ("{0}({c})",)
 _BOTH = tuple(f"{{c}} {{0}} {k}" for k in _NUMBERS) + tuple(f"{k} {{0}} {{c}}" for k in _NUMBERS)
@@ -146,34 +136,15 @@ CAST_TARGETS = (
 _NAMES = (*FUNCTIONS, *(name for name in ARGUMENTS if name in REPLACED))
 
 _OTHER = (
-    "{c} LIKE 'a%'",
-    "{c} LIKE '_'",
-    "{c} LIKE 'x_y'",
-    "{c} LIKE '%\\\\%%'",
-    "{c} ILIKE 'A%'",
-    "startswith({c}, 'a')",
-    "startswith({c}, '')",
-    "{c} = {c}",
-    "{c} <=> {c}",
-    "{c} < {c}",
-)
+    "{c} LIKE 'a%'", "{c} LIKE '_'", "{c} LIKE 'x_y'", "{c} LIKE '%\\\\%%'", "{c} ILIKE 'A%'", "startswith({c}, 'a')",
+    "startswith({c}, '')", "{c} = {c}", "{c} <=> {c}", "{c} < {c}",
+)  # fmt: skip
 _COMPOSED = (
-    "({c} + 1) % 5",
-    "({c} - 2147483647) % 7",
-    "pmod({c} + 100, 7)",
-    "pmod({c} + 9223372036854775807L, 1000)",
-    "({c} + 100Y) % 3",
-    "{c} * 12",
-    "{c} * 12 - 2147483647",
-    "{c} * -12Y",
-    "abs({c} - 2147483647)",
-    "-({c} + 1)",
-    "month(date_add({c}, 10))",
-    "dayofweek(date_sub({c}, 2147483647))",
-    "weekofyear({c} - 400)",
-    "datediff(date_add({c}, -2147483648), DATE'1970-01-01')",
-    "year(date_add({c}, 2147483647))",
-)
+    "({c} + 1) % 5", "({c} - 2147483647) % 7", "pmod({c} + 100, 7)", "pmod({c} + 9223372036854775807L, 1000)",
+    "({c} + 100Y) % 3", "{c} * 12", "{c} * 12 - 2147483647", "{c} * -12Y", "abs({c} - 2147483647)", "-({c} + 1)",
+    "month(date_add({c}, 10))", "dayofweek(date_sub({c}, 2147483647))", "weekofyear({c} - 400)",
+    "datediff(date_add({c}, -2147483648), DATE'1970-01-01')", "year(date_add({c}, 2147483647))",
+)  # fmt: skip
 _COMPARED: dict[t.DataType, tuple[str, ...]] = {
     t.DOUBLE: ("9007199254740993L", "0.1BD", "float('0.1')"),
     t.FLOAT: ("16777217", "0.1D", "0.1BD"),

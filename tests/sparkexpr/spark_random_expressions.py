@@ -43,21 +43,13 @@ _RULES = tuple(
         *("BooleanSimplification", "CombineConcats", "ConstantFolding", "ConstantPropagation"),
         *("FoldablePropagation", "LikeSimplification", "NullDownPropagation", "NullPropagation"),
         *("OptimizeCsvJsonExprs", "OptimizeIn", "PushFoldableIntoBranches", "ReorderAssociativeOperator"),
-        *(
-            "ReplaceNullWithFalseInPredicate",
-            "SimplifyBinaryComparison",
-            "SimplifyCaseConversionExpressions",
-            "SimplifyCasts",
-        ),
-        *(
-            "SimplifyConditionals",
-            "SimplifyConditionalsInPredicate",
-            "SimplifyDateTimeConversions",
-            "SimplifyExtractValueOps",
-        ),
+        *("ReplaceNullWithFalseInPredicate", "SimplifyBinaryComparison", "SimplifyCaseConversionExpressions",
+            "SimplifyCasts"),
+        *("SimplifyConditionals", "SimplifyConditionalsInPredicate", "SimplifyDateTimeConversions",
+            "SimplifyExtractValueOps"),
         "UnwrapCastInBinaryComparison",
     )
-)
+)  # fmt: skip
 """Rules of Spark's optimizer that take operands away, which then cannot fail."""
 
 # Types that no data file has.

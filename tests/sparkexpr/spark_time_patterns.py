@@ -25,24 +25,11 @@ WRITTEN = (
     *("G y M d E H:m:s.S", "GGGG yy MM dd EEEE hh:mm:ss.SSS a", "yyy LLL MMM D DDD", "yyyy LLLL MMMM DD kk K"),
     *("yyyyy q QQ QQQ QQQQ KK k h", "yyyyyy-MM-dd", "y", "yy", "yyyy", "X x Z O", "XX xx ZZ OOOO", "XXX xxx ZZZZ"),
     *("XXXX xxxx ZZZZZ", "XXXXX xxxxx SSSSSSSSS", "VV", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX", "''", "''''", "'a''b' yyyy"),
-    *(
-        "[yyyy[-MM]] 'x",
-        "yyyy]",
-        "{",
-        "YYYY",
-        "yyyyyyy",
-        "MMMMM",
-        "ddd",
-        "DDDD",
-        "aa",
-        "HHH",
-        "SSSSSSSSSS",
-        "VVV",
-        "OO",
-    ),
+    *("[yyyy[-MM]] 'x", "yyyy]", "{", "YYYY", "yyyyyyy", "MMMMM", "ddd", "DDDD", "aa", "HHH", "SSSSSSSSSS", "VVV",
+        "OO"),
     *("ZZZZZZ", "XXXXXX", "b", "j", "n", "N", "A", "B", "p", "c", "", "GGG yyy", "EEEEE", "LLLLL", "yyyy'"),
     *("'G' yyyy", "t", "é yyyy", "|~!@$%^&*()_+=-<>?,./;:", "u", "U", "zzzzz"),
-)
+)  # fmt: skip
 TEXTS: dict[str, str] = {
     "yyyy-MM-dd": (
         "2024-01-02|+12345-01-02|12345-01-02|-0044-01-02|-44-01-02|0000-01-01|-0000-01-01|2024-1-2|"

@@ -9,7 +9,6 @@ import pytest
 from deltaskip.sparkexpr import EvaluationError, parse_sql
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.clock import SLACK, Clock, reads_clock
-from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.functions import PRESENT
 from deltaskip.sparkexpr.nodes import And, Call, Literal, Node, Or, transform
 from deltaskip.sparkexpr.normalize import normalize
@@ -31,6 +30,7 @@ from deltaskip.sparkexpr.values.intervals import moved
 from tests.each import each
 from tests.extent import extent
 from tests.sparkexpr.odd import sums
+from tests.sparkexpr.test_spark import value_of
 
 SCHEMA = StructType(
     tuple(
@@ -106,9 +106,9 @@ def test_the_condition_holds_wherever_the_leaf_does_at_a_later_instant() -> None
                 instant = planned + chance.choice((-SLACK, 0, 3600 * MICROS_PER_SECOND, 90 * MICROS_PER_DAY))
                 instant += int(chance.random() * 3 * 3600) * MICROS_PER_SECOND
                 row = around(chance, instant, zone_of(zone))
-                if value(at(leaf, instant, zone), row, zone) is True:
-                    assert value(condition, row, zone) is not False, (leaf, condition, row, zone, planned, instant)
-                    assert value(condition, row, zone) is not None, (leaf, condition, row, zone, planned, instant)
+                if value_of(at(leaf, instant, zone), row, zone) is True:
+                    assert value_of(condition, row, zone) is not False, (leaf, condition, row, zone, planned, instant)
+                    assert value_of(condition, row, zone) is not None, (leaf, condition, row, zone, planned, instant)
 
     each(range(extent(60, 400)), check)
 
@@ -165,20 +165,13 @@ def at(node: Node, instant: int, zone: str) -> Node:
             type_ = PRESENT[name]
             return Literal(values.get(type_, instant // MICROS_PER_SECOND), type_)
         case Call("add_interval", (one, interval), type_):
-            found = value(one, {}, zone)
+            found = value_of(one, {}, zone)
             if isinstance(found, int) and isinstance(interval, Literal) and type_ is not None:
                 try:
                     return Literal(moved(found, type_, interval, zone_of(zone)), type_)
                 except EvaluationError:
                     return node
     return node
-
-
-def value(node: Node, row: dict[tuple[str, ...], object], zone: str) -> object:
-    try:
-        return evaluate(node, row, zone)
-    except EvaluationError as error:
-        return error
 
 
 @pytest.mark.parametrize(

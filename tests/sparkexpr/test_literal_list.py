@@ -69,10 +69,7 @@ def test_long_lists_skip_the_files_that_short_ones_skip(table: ds.DeltaTable) ->
         assert table.scan(where=long).paths() == table.scan(where=brief).paths()
         assert table.scan(where=long).files(stats=False).num_rows == table.scan(where=brief).files().num_rows
 
-    each(
-        itertools.product(["b", "i", "l", "s", "p", "q"], range(6), [False, True]),
-        lambda case: check(*case),
-    )
+    each(itertools.product(["b", "i", "l", "s", "p", "q"], range(6), [False, True]), lambda case: check(*case))
 
 
 def test_long_lists_have_the_value_of_short_ones() -> None:

@@ -22,10 +22,7 @@ SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMES
         ("id == 1 && customer = 'x'", "line 1, column 10: write AND for &&"),
         ("customer = c1", "There is no column c1; .* A text is written in quotes: 'c1'"),
         ("id = 1 AND customer != others", "did you mean other.* A text is written in quotes: 'others'"),
-        (
-            "day = 20240131",
-            "DATE = INT is not a valid comparison .* write a time as DATE'2026-01-31', or cast",
-        ),
+        ("day = 20240131", "DATE = INT is not a valid comparison .* write a time as DATE'2026-01-31', or cast"),
         ("5 < day", "write a time as DATE'2026-01-31'"),
         ("ts = 5", "write a time as TIMESTAMP'2026-01-31 12:00:00'"),
         ("n > 5", "write a time as TIMESTAMP_NTZ'2026-01-31 12:00:00'"),

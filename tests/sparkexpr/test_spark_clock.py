@@ -20,8 +20,8 @@ from deltaskip.sparkexpr.values.calendar import MICROS_PER_SECOND, zone_of
 from tests.extent import extent
 from tests.sparkexpr.odd import ANSWERS, PREDICATES, SUMS
 from tests.sparkexpr.spark_odd import collect, collect_sums
-from tests.sparkexpr.test_clock import SCHEMA, around, predicate, value
-from tests.sparkexpr.test_spark import answers, is_analysis, quiet
+from tests.sparkexpr.test_clock import SCHEMA, around, predicate
+from tests.sparkexpr.test_spark import answers, is_analysis, quiet, value_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
@@ -71,7 +71,7 @@ def test_rows_that_spark_finds_satisfy_the_condition(spark: Any, rows: Any, zone
             for row, here in zip(made, answer, strict=True):
                 if here is True:
                     matches += 1
-                    assert value(condition, row, zone) not in (False, None), (text, condition, row)
+                    assert value_of(condition, row, zone) not in (False, None), (text, condition, row)
     assert matches > BATCH
 
 

@@ -56,9 +56,7 @@ def test_create_table_keeps_transforms_columns_and_clauses_in_any_order() -> Non
 def test_rule_24_expressions_keep_the_text_as_typed() -> None:
     found = parse_statement("UPDATE t SET d = cast( ts  as date ) /* x */, e = 'a;b' WHERE  hour(ts)<3 AND v:a.b = 1")
     assert found == Update(
-        ("t",),
-        ((("d",), "cast( ts  as date )"), (("e",), "'a;b'")),
-        where="hour(ts)<3 AND v:a.b = 1",
+        ("t",), ((("d",), "cast( ts  as date )"), (("e",), "'a;b'")), where="hour(ts)<3 AND v:a.b = 1"
     )
     merged = parse_statement(
         "MERGE INTO t USING s ON CASE WHEN t.a THEN s.b ELSE s.c END = 1 "

@@ -178,27 +178,12 @@ def test_a_decimal_is_as_doubtful_in_a_struct_as_in_its_text() -> None:
         (t.TIMESTAMP_NTZ, pa.timestamp("us"), [BEFORE_1900 - 1000, BEFORE_1900 - 999, BEFORE_1900]),
         (t.LONG, pa.int64(), [-(2**63), 0, 2**63 - 1]),
         (t.DATE, pa.date32(), [-800_000, -141_428, -141_427, 0]),
-        (
-            t.DecimalType(38, 2),
-            pa.decimal128(38, 2),
-            [
-                Decimal(text)
-                for text in (
-                    "-10000000000000.01",
-                    "-10000000000000.00",
-                    "-9999999999999.99",
-                    "-999999999999.99",
-                    "0.00",
-                    "999999999999.99",
-                    "12345678901234570000.00",
-                    "12345678901234570000.01",
-                    "9223372036854775807.00",
-                )
-            ],
-        ),
+        (t.DecimalType(38, 2), pa.decimal128(38, 2), [Decimal(text) for text in ("-10000000000000.01",
+            "-10000000000000.00", "-9999999999999.99", "-999999999999.99", "0.00", "999999999999.99",
+            "12345678901234570000.00", "12345678901234570000.01", "9223372036854775807.00")]),
         (t.DecimalType(20, 0), pa.decimal128(20, 0), [Decimal(n) for n in (5, 2**63 - 1, 2**63, 10**19)]),
     ],
-)
+)  # fmt: skip
 def test_a_row_group_is_never_narrower_than_its_files(
     type_: t.DataType, stored: pa.DataType, values: list[Any]
 ) -> None:

@@ -86,12 +86,7 @@ def test_a_dictionary_given_up_for_delta_encoding_is_read() -> None:
     assert (
         one(path, schema, mode="scan")
         == one(path, schema)
-        == {
-            "numRecords": 4000,
-            "minValues": {"s": "0"},
-            "maxValues": {"s": "7cf"},
-            "nullCount": {"s": 0},
-        }
+        == {"numRecords": 4000, "minValues": {"s": "0"}, "maxValues": {"s": "7cf"}, "nullCount": {"s": 0}}
     )
     deleted = pa.array([*range(2000), 3999])
     assert one(path, schema, deletion_vectors=[deleted])["minValues"] == {"s": "000"}

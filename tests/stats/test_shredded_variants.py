@@ -199,27 +199,15 @@ INVALID: dict[str, tuple[dict[str, Any], Any, str]] = {
     "element without bytes": ({"metadata": AB, **pair(None, [pair(b"")])}, [None], "no bytes"),
     "field without bytes": ({"metadata": AB, **pair(None, {"a": pair(b"")})}, {"a": None}, "no bytes"),
     "unknown key": ({"metadata": NO_KEYS, **pair(None, {"a": pair(None, 1)})}, OBJECT, "lacks the key"),
-    "field in both": (
-        {"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair(None, 1)})},
-        OBJECT,
-        "a field twice",
-    ),
-    "missing field in both": (
-        {"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair()})},
-        OBJECT,
-        "a field twice",
-    ),
-    "field twice in value": (
-        {"metadata": AB, **pair(bytes([2, 2, 1, 1, 0, 1, 2, 0, 0]), {"a": pair()})},
-        OBJECT,
-        "a field twice",
-    ),
+    "field in both": ({"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair(None, 1)})}, OBJECT,
+        "a field twice"),
+    "missing field in both": ({"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair()})}, OBJECT,
+        "a field twice"),
+    "field twice in value": ({"metadata": AB, **pair(bytes([2, 2, 1, 1, 0, 1, 2, 0, 0]), {"a": pair()})}, OBJECT,
+        "a field twice"),
     "id out of range": ({"metadata": AB, **pair(bytes([2, 1, 9, 0, 1, 0]), {"a": pair()})}, OBJECT, "outside of the"),
-    "offset out of range": (
-        {"metadata": AB, **pair(bytes([2, 1, 1, 1, 1, 0]), {"a": pair()})},
-        OBJECT,
-        "ends before its last field",
-    ),
+    "offset out of range": ({"metadata": AB, **pair(bytes([2, 1, 1, 1, 1, 0]), {"a": pair()})}, OBJECT,
+        "ends before its last field"),
     "cut object": ({"metadata": AB, **pair(B_OBJECT[:-1], {"a": pair()})}, OBJECT, "ends before its last field"),
     "cut header": ({"metadata": AB, **pair(B_OBJECT[:1], {"a": pair()})}, OBJECT, "ends before its last field"),
     "cut metadata": ({"metadata": AB[:3], **pair(None, {"a": pair()})}, OBJECT, "its metadata is missing"),
@@ -231,7 +219,7 @@ INVALID: dict[str, tuple[dict[str, Any], Any, str]] = {
     "milliseconds": ({"metadata": NO_KEYS, **pair(None, 1)}, pa.timestamp("ms"), "no primitive type"),
     "wide decimal": ({"metadata": NO_KEYS, **pair(None, 1)}, pa.decimal256(50, 0), "Expected decimal128"),
     "fixed size": ({"metadata": NO_KEYS, **pair(None, b"abc")}, pa.binary(3), "Expected a fixed-width"),
-}
+}  # fmt: skip
 
 
 @looped("case", INVALID)

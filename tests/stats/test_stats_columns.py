@@ -14,19 +14,11 @@ SCHEMA = t.StructType(
         t.StructField("bo", t.BOOLEAN),
         t.StructField("i", t.INTEGER),
         t.StructField("j", t.INTEGER),
-        t.StructField(
-            "s",
-            t.StructType(
-                (
-                    t.StructField("x", t.INTEGER),
-                    t.StructField("y", t.ArrayType(t.INTEGER)),
-                    t.StructField("z", t.INTEGER),
-                )
-            ),
-        ),
+        t.StructField("s", t.StructType((t.StructField("x", t.INTEGER), t.StructField("y", t.ArrayType(t.INTEGER)),
+            t.StructField("z", t.INTEGER)))),
         t.StructField("k", t.INTEGER),
     )
-)
+)  # fmt: skip
 ALL = ["a", "m", "bi", "bo", "i", "j", "s.x", "s.y", "s.z", "k"]
 
 

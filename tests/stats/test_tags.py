@@ -20,6 +20,7 @@ from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tags import STATS_TAG, nan_absent, records_nan, stats_tags
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds, log_file
 from tests.looped import looped
+from tests.noted import noted
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
@@ -190,18 +191,11 @@ def test_tags_are_read_only_where_the_commits_do_not_know(
 ) -> None:
     from deltaskip.log.checkpoint.adds import AddGroup
 
-    read: list[str] = []
-    columns = AddGroup.columns
-
-    def noted(self: AddGroup, names: Any) -> Any:
-        read.extend(names)
-        return columns(self, names)
-
-    monkeypatch.setattr(AddGroup, "columns", noted)
+    read = noted(monkeypatch, AddGroup, "columns", lambda _, names: list(names))
     builder = TableBuilder(tmp_path / "t", SCHEMA)
     builder.commit(add("a", bounds(x=(1, 3), id=(1, 2)), tags={"k": "v"}), engine=commits)
     ds.DeltaTable(tmp_path / "t").checkpoint()
     for where, expected in [("x < 0", False), ("id > 5", False), ("x > 2", False), ("x > 5", commits == DELTA_RS)]:
         read.clear()
         kept(ds.DeltaTable(tmp_path / "t"), where)
-        assert ("tags" in read) == expected, where
+        assert any("tags" in names for names in read) == expected, where

@@ -8,19 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.errors import StorageError
-from deltaskip.storage import LocalStorage, Storage, open_storage
-from deltaskip.storage.gate import (
-    any_name,
-    check_deletable_folder,
-    deletable,
-    delete_empty_folder,
-    delete_file,
-    delete_files,
-    delete_folder,
-    delete_whole_folder,
-    log_names,
-    written_names,
-)
+from deltaskip.storage import LocalStorage, Storage, gate, open_storage
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -47,12 +35,12 @@ def test_what_a_caller_may_delete_follows_from_resolved_path_and_name(tmp_path: 
 
         def allowed(paths: list[str], names: Callable[[pa.Array], pa.BooleanArray]) -> list[str]:
             given = pa.array(paths, pa.string())
-            return given.filter(deletable(LocalStorage(), str(root), given, names)).to_pylist()  # noqa: B023
+            return given.filter(gate.deletable(LocalStorage(), str(root), given, names)).to_pylist()  # noqa: B023
 
         everything = [*NEVER, *ESCAPED, *LOG, *DATA, *NOT_LOG, *linked]
-        assert allowed(everything, any_name) == [*ESCAPED, *LOG, *DATA, *NOT_LOG]
-        assert allowed(everything, written_names) == DATA
-        assert allowed(everything, log_names) == LOG
+        assert allowed(everything, gate.any_name) == [*ESCAPED, *LOG, *DATA, *NOT_LOG]
+        assert allowed(everything, gate.written_names) == DATA
+        assert allowed(everything, gate.log_names) == LOG
 
 
 @pytest.mark.long(gate=1)
@@ -65,24 +53,24 @@ def test_a_refused_target_is_named_and_nothing_is_deleted(
     for name in ("x", "t/x", "t/a/x", "t/_delta_log/00000000000000000000.json"):
         storage.put(f"{base}/{name}", b"abc")
     for path in (*NEVER, *ESCAPED, *LOG, *NOT_LOG):
-        for act in (delete_file, delete_folder, delete_empty_folder):
+        for act in (gate.delete_file, gate.delete_folder, gate.delete_empty_folder):
             with pytest.raises(StorageError, match="Refused to delete"):
                 act(storage, f"{base}/t", path)
         with pytest.raises(StorageError, match="Refused to delete"):
-            delete_files(storage, f"{base}/t", ["x", path])
+            gate.delete_files(storage, f"{base}/t", ["x", path])
     for path in (*DATA, *NEVER, *ESCAPED):
         with pytest.raises(StorageError, match="Refused to delete"):
-            delete_file(storage, f"{base}/t", path, log_names)
+            gate.delete_file(storage, f"{base}/t", path, gate.log_names)
     assert storage.read(f"{base}/x") == storage.read(f"{base}/t/x") == storage.read(f"{base}/t/a/x") == b"abc"
-    delete_files(storage, f"{base}/t", ["x", "none"])
-    delete_file(storage, f"{base}/t", LOG[0], log_names)
-    delete_folder(storage, f"{base}/t", "a")
+    gate.delete_files(storage, f"{base}/t", ["x", "none"])
+    gate.delete_file(storage, f"{base}/t", LOG[0], gate.log_names)
+    gate.delete_folder(storage, f"{base}/t", "a")
     assert storage.read(f"{base}/x") == b"abc" and not storage.exists(f"{base}/t/x")
 
 
 def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="not valid Unicode"):
-        delete_files(LocalStorage(), str(tmp_path), ["\udcff"])
+        gate.delete_files(LocalStorage(), str(tmp_path), ["\udcff"])
 
 
 def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +91,7 @@ def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, mo
     # Only asked about: a delete of these must not be one mistake away.
     for root in ("/", "//", "/etc", "/top"):
         with pytest.raises(StorageError, match=r"Refused to delete .* because"):
-            check_deletable_folder(LocalStorage(), root, kept)
+            gate.check_deletable_folder(LocalStorage(), root, kept)
     refused = [str(home), f"{home}/", str(home.parent), str(work), str(tmp_path), kept,
                str(warehouse.parent), f"{tmp_path}/outer", f"{tmp_path}/namespace", f"{tmp_path}/pointers",
                f"{tmp_path}/link", f"{home}/../me", f"{tmp_path}/temporary", f"{tmp_path}/documents",
@@ -111,10 +99,10 @@ def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, mo
     before = sorted(os.walk(tmp_path))
     for root in refused:
         with pytest.raises(StorageError, match=r"Refused to delete .* because"):
-            delete_whole_folder(LocalStorage(), root, kept)
+            gate.delete_whole_folder(LocalStorage(), root, kept)
     assert sorted(os.walk(tmp_path)) == before
     for root in (f"{tmp_path}/t", f"{home}/none"):
-        delete_whole_folder(LocalStorage(), root, kept)
+        gate.delete_whole_folder(LocalStorage(), root, kept)
         assert not os.path.exists(root)
 
 
@@ -126,10 +114,10 @@ def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[St
     bucket, _ = open_storage("s3://bucket", getattr(storage, "options", None))
     for root in ("s3://bucket", "s3://bucket/", base, f"{base}/outer", f"{base}/wh", f"{base}/documents"):
         with pytest.raises(StorageError, match=r"Refused to delete .* because"):
-            check_deletable_folder(bucket, root, f"{base}/elsewhere/wh")
+            gate.check_deletable_folder(bucket, root, f"{base}/elsewhere/wh")
     with pytest.raises(StorageError, match="is in it"):
-        check_deletable_folder(storage, f"{base}/elsewhere", f"{base}/elsewhere/wh")
-    delete_whole_folder(storage, f"{base}/t")
+        gate.check_deletable_folder(storage, f"{base}/elsewhere", f"{base}/elsewhere/wh")
+    gate.delete_whole_folder(storage, f"{base}/t")
     assert not storage.exists(f"{base}/t") and storage.exists(f"{base}/outer/in/_delta_log/0")
 
 
@@ -159,11 +147,11 @@ def test_a_link_that_is_made_after_the_check_leads_nowhere(
     for name in ("delete", "delete_files", "delete_directory", "delete_empty_directory"):
         swapping(name)
     acts: list[tuple[Callable[[str], object], str]] = [
-        (lambda root: delete_file(storage, root, "a/b/x"), "t/a/b/x"),
-        (lambda root: delete_files(storage, root, ["a/b/x", "a/b/y"]), "t/a/b/x"),
-        (lambda root: delete_folder(storage, root, "a/b"), "t/a/b/x"),
-        (lambda root: delete_empty_folder(storage, root, "a/b/e"), "t/a/b/e"),
-        (lambda root: delete_whole_folder(storage, root), "t/_delta_log"),
+        (lambda root: gate.delete_file(storage, root, "a/b/x"), "t/a/b/x"),
+        (lambda root: gate.delete_files(storage, root, ["a/b/x", "a/b/y"]), "t/a/b/x"),
+        (lambda root: gate.delete_folder(storage, root, "a/b"), "t/a/b/x"),
+        (lambda root: gate.delete_empty_folder(storage, root, "a/b/e"), "t/a/b/e"),
+        (lambda root: gate.delete_whole_folder(storage, root), "t/_delta_log"),
     ]
     number = 0
     for act, target in acts:
@@ -200,8 +188,8 @@ def test_a_folder_that_cannot_be_listed_loses_files_that_are_named(tmp_path: Pat
     (tmp_path / "t" / "a" / "x").write_bytes(b"abc")
     (tmp_path / "t").chmod(0o311)
     try:
-        delete_file(LocalStorage(), str(tmp_path / "t"), "a/x")
-        delete_files(LocalStorage(), str(tmp_path / "t"), ["a/x", "none/x", "a/none"])
+        gate.delete_file(LocalStorage(), str(tmp_path / "t"), "a/x")
+        gate.delete_files(LocalStorage(), str(tmp_path / "t"), ["a/x", "none/x", "a/none"])
     finally:
         (tmp_path / "t").chmod(0o755)
     assert not (tmp_path / "t" / "a" / "x").exists()

@@ -16,6 +16,7 @@ from deltaskip.storage import Storage, open_storage
 from deltaskip.storage.hadoop import HadoopStorage, file_infos, hadoop_errors
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage
+from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
 
 __all__ = ["cluster"]
@@ -167,10 +168,7 @@ class TestHdfs:
             storage.read_range(f"{root}/x", -1, 5)
         storage.put(f"{root}/x", bytes(10_000))
 
-        def full(**_: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(tempfile, "mkstemp", full)
+        monkeypatch.setattr(tempfile, "mkstemp", raising(OSError(errno.ENOSPC, "No space left on device")))
         with pytest.raises(StorageError, match=r"Cannot read .*/x through .*: No space left on device; set TMPDIR"):
             storage.read(f"{root}/x")
 

@@ -1,12 +1,12 @@
 """Writing to an S3-compatible server: conditional creation, and files sent from disk."""
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
 from deltaskip.storage import Storage
+from tests.each import in_threads
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -31,11 +31,7 @@ def test_of_many_writers_of_one_object_one_succeeds(store: tuple[Storage, str]) 
             return
         won.append(b"%d" % number)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(write, range(8))
     assert won == [storage.read(f"{root}/x")]
 
 

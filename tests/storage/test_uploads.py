@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from deltaskip.data_files.data_file import OpenDataFile
 from deltaskip.errors import StorageError
 from deltaskip.storage import LocalStorage, Storage
 from deltaskip.storage.uploads import PART_BYTES, _Uploads, publish_growing
+from tests.noted import noted, raising
 from tests.storage.counted import server, stored_at
 from tests.storage.slow_s3 import SlowS3
 
@@ -96,10 +96,7 @@ def test_an_upload_that_fails_is_a_failed_write(
 ) -> None:
     import obstore
 
-    def refused(*_: object, **__: object) -> None:
-        raise PermissionError("no")
-
-    monkeypatch.setattr(obstore, "put", refused)
+    monkeypatch.setattr(obstore, "put", raising(PermissionError("no")))
     with pytest.raises(StorageError), publish_growing(storage[0], f"{storage[1]}/refused") as (name, begin):
         begin()
         Path(name).write_bytes(b"x" * (2 * PART_BYTES))
@@ -163,13 +160,7 @@ def test_more_parts_are_in_flight_than_the_store_sends_by_itself(
 ) -> None:
     import obstore
 
-    put, asked = obstore.put, []
-
-    def recorded(*given: Any, **named: Any) -> Any:
-        asked.append(named["max_concurrency"])
-        return put(*given, **named)
-
-    monkeypatch.setattr(obstore, "put", recorded)
+    asked = noted(monkeypatch, obstore, "put", lambda *_, max_concurrency, **__: max_concurrency)
     for begun in (False, True):
         with publish_growing(storage[0], f"{storage[1]}/many-{begun}") as (name, begin):
             if begun:

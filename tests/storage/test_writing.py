@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,8 @@ from deltaskip.storage import LocalStorage, Storage, local_writing
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.tree import files_below
+from tests.each import in_threads
+from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 Made = tuple[Storage, str]
@@ -77,11 +78,7 @@ def test_of_many_writers_one_creates_the_file(creating: Made) -> None:
             return
         won.append(data)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(write, range(16))
     assert len(won) == 1
     assert storage.read(f"{root}/t/x") == won[0]
 
@@ -169,10 +166,7 @@ def test_the_checksum_that_hadoop_keeps_of_a_replaced_file_goes(tmp_path: Path) 
 
 
 def test_without_links_the_file_is_renamed_and_never_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_links(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "Operation not permitted")))
     storage, path = LocalStorage(), str(tmp_path / "x")
     storage.put_if_absent(path, b"first")
     with pytest.raises(FileExistsError):
@@ -182,10 +176,7 @@ def test_without_links_the_file_is_renamed_and_never_replaces(tmp_path: Path, mo
 
 
 def test_a_file_system_with_neither_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_links(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "Operation not permitted")))
     monkeypatch.setattr(local_writing.ctypes, "CDLL", lambda *_, **__: object())  # type: ignore[attr-defined]
     with pytest.raises(StorageError, match="store the table on another file system"):
         LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
@@ -193,10 +184,7 @@ def test_a_file_system_with_neither_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(StorageError, match=f"Cannot write {tmp_path}/x: No space left on device"):
         LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
     assert os.listdir(tmp_path) == []
@@ -287,11 +275,7 @@ def test_a_folder_goes_although_others_write_into_it_and_delete_it(tmp_path: Pat
             except Exception as error:  # the test shows it
                 failed.append(error)
 
-        threads = [threading.Thread(target=each) for each in (write, drop, drop)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda act: act(), (write, drop, drop))
         assert not failed and not folder.exists()
 
 

@@ -15,6 +15,7 @@ from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, RowViolation, StorageError
 from deltaskip.storage import LocalStorage, local, local_writing
 from tests.looped import looped
+from tests.noted import raising
 
 ROWS = pa.table({"id": [1, 2], "p": ["a", "b"]})
 DDL = "id BIGINT, p STRING"
@@ -125,10 +126,7 @@ def test_a_creation_that_gets_no_name_is_withdrawn_with_its_folders_only(
     (place / "_delta_log" / "notes.txt").write_text("mine")
     before = folders(tmp_path)
 
-    def refuse(_entry: object) -> None:
-        raise StorageError("The catalog is gone.")
-
-    monkeypatch.setattr(catalog, "add_entry", refuse)
+    monkeypatch.setattr(catalog, "add_entry", raising(StorageError("The catalog is gone.")))
     for location in (place, tmp_path / "b" / "t"):
         with (
             pytest.raises(StorageError),

@@ -15,6 +15,7 @@ from deltaskip import CommitConflict, DeltaTable, TableNotFound
 from deltaskip.storage.local import LocalStorage
 from deltaskip.txn import commit_loop
 from tests.extent import some
+from tests.noted import noted, raising
 
 DDL = "id BIGINT, v STRING"
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -282,10 +283,7 @@ def test_a_log_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path, m
 def test_a_valid_commit_stays_when_the_look_at_its_table_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", 3)
 
-    def failing(*_: object) -> None:
-        raise ds.StorageError("no answer")
-
-    monkeypatch.setattr(commit_loop, "check_same_table", failing)
+    monkeypatch.setattr(commit_loop, "check_same_table", raising(ds.StorageError("no answer")))
     table.append(rows(7))
     assert DeltaTable(tmp_path / "t").version == 4
 
@@ -304,16 +302,9 @@ def test_a_log_that_was_put_back_conflicts(tmp_path: Path) -> None:
 
 def test_a_commit_asks_once_more_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", 1)
-    asked: list[str] = []
-    info = LocalStorage.info
-
-    def counted(self: LocalStorage, path: str) -> Any:
-        asked.append(os.path.basename(path))
-        return info(self, path)
-
     transaction = table.transaction()
     transaction.set_app_version("app", 1)
-    monkeypatch.setattr(LocalStorage, "info", counted)
+    asked = noted(monkeypatch, LocalStorage, "info", lambda _, path: os.path.basename(path))
     transaction.commit()
     # Its own commit, and that of the version before: whether it is still the last one, and the same, before it is
     # written, in the folder in which it is written, and afterwards.

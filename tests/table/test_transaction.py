@@ -11,6 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.storage import local
+from tests.noted import raising
 
 
 def rows_of(table: ds.DeltaTable) -> list[dict[str, Any]]:
@@ -66,11 +67,8 @@ def test_files_stay_while_the_outcome_of_a_commit_is_unknown(tmp_path: Path, mon
         put(storage, path, data, *after)
         if "/_delta_log/" not in path:
             return
-        monkeypatch.setattr(local.LocalStorage, "read", unreadable)
+        monkeypatch.setattr(local.LocalStorage, "read", raising(ds.StorageError("The network is down.")))
         raise ds.StorageError("The reply was lost.")
-
-    def unreadable(storage: local.LocalStorage, path: str) -> bytes:
-        raise ds.StorageError("The network is down.")
 
     monkeypatch.setattr(local.LocalStorage, "put_if_absent", lost)
     with pytest.raises(ds.StorageError):

@@ -14,6 +14,7 @@ from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing, loading
 from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop as module
+from tests.noted import noted, raising
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -48,14 +49,8 @@ def test_a_handle_that_stays_open_begins_at_its_own_checkpoint_without_a_listing
     # The first checkpoint looks for old commits.
     for number in range(5):
         table.append(pa.table({"id": [number]}))
-    listed: list[str] = []
     list_from = LocalStorage.list_from
-
-    def counted(self: LocalStorage, directory: str, start: str) -> Any:
-        listed.append(start)
-        return list_from(self, directory, start)
-
-    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    listed = noted(monkeypatch, LocalStorage, "list_from", lambda _, directory, start: start)
     for number in range(5, 33):
         table.append(pa.table({"id": [number]}))
         if number == 20:
@@ -175,10 +170,7 @@ def test_a_table_of_many_files_gets_its_checksums_with_checkpoints(
 def test_a_checksum_that_fails_leaves_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make_table(tmp_path / "t")
 
-    def fail(*_: object) -> None:
-        raise StorageError("the disk is full")
-
-    monkeypatch.setattr(module, "write_checksum_after", fail)
+    monkeypatch.setattr(module, "write_checksum_after", raising(StorageError("the disk is full")))
     with pytest.warns(MaintenanceWarning, match="was committed, but its version checksum failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]
@@ -190,10 +182,7 @@ def test_a_checkpoint_that_fails_leaves_the_commit(
 ) -> None:
     table = make_table(tmp_path / "t", {"delta.checkpointInterval": "1"})
 
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(module, "write_checkpoint", fail)
+    monkeypatch.setattr(module, "write_checkpoint", raising(error))
     with pytest.warns(MaintenanceWarning, match="was committed, but its checkpoint failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]

@@ -107,10 +107,7 @@ def test_what_deletes_rows_changes_data(tmp_path: Path) -> None:
     more = replace(vector("2"), cardinality=5)
     says = "deletes a different number of rows, so dataChange must be true"
     refused(
-        table,
-        says,
-        add=[file("a", deletion_vector=more, data_change=False)],
-        remove=[gone("a", data_change=False)],
+        table, says, add=[file("a", deletion_vector=more, data_change=False)], remove=[gone("a", data_change=False)]
     )
     again = [file("b", deletion_vector=vector("2"), data_change=False)]
     txn = table.transaction(operation="OPTIMIZE")

@@ -2,18 +2,16 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaskip.log.checkpoint import kept_groups
 from tests.extent import extent
 from tests.txn.histories import History, Writer
 
-pytestmark = pytest.mark.usefixtures("without_look_ups")
+pytestmark = pytest.mark.usefixtures("without_look_ups", "small_row_groups_are_copied")
 
 # DELTASKIP_HISTORIES=2000 runs it for long.
 EXAMPLES = int(os.environ.get("DELTASKIP_HISTORIES", extent("3", "8")))
@@ -38,15 +36,6 @@ properties = st.fixed_dictionaries(
         "delta.isolationLevel": st.sampled_from(["Serializable", "WriteSerializable"]),
     }
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_row_groups_are_copied() -> Iterator[None]:
-    """Into the next checkpoint, as large ones are."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_groups, "FEW_ROWS", 1)
-        patched.setattr(kept_groups, "_TIMES", 1)
-        yield
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

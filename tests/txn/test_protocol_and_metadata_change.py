@@ -149,37 +149,20 @@ INVARIANT = '{"expression":{"expression":"id > 0"}}'
 
 NEEDS_NO_FILES: dict[str, tuple[Callable[[Transaction], None], str]] = {
     "constraint": (lambda txn: change(txn, {"delta.constraints.positive": "id > 0"}), r"constraint positive"),
-    "invariant": (
-        lambda txn: change(
-            txn, schema=with_field("id", t.StructField("id", t.LONG, True, {"delta.invariants": INVARIANT}))
-        ),
-        r"delta\.invariants of the column id",
-    ),
-    "not null": (
-        lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.LONG, False))),
-        "id to NOT NULL",
-    ),
-    "new not null": (
-        lambda txn: change(txn, schema=t.StructType((*SCHEMA.fields, t.StructField("more", t.LONG, False)))),
-        "more to NOT NULL",
-    ),
-    "generated": (
-        lambda txn: change(
-            txn,
-            schema=with_field(
-                "id", t.StructField("id", t.LONG, True, {"delta.generationExpression": "CAST(part AS BIGINT)"})
-            ),
-        ),
-        r"delta\.generationExpression of the column id",
-    ),
+    "invariant": (lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.LONG, True,
+        {"delta.invariants": INVARIANT}))), r"delta\.invariants of the column id"),
+    "not null": (lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.LONG, False))),
+        "id to NOT NULL"),
+    "new not null": (lambda txn: change(txn, schema=t.StructType((*SCHEMA.fields, t.StructField("more", t.LONG,
+        False)))), "more to NOT NULL"),
+    "generated": (lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.LONG, True,
+        {"delta.generationExpression": "CAST(part AS BIGINT)"}))), r"delta\.generationExpression of the column id"),
     "partitioning": (lambda txn: change(txn, partition_by=["part"]), "partition columns"),
     "type": (lambda txn: change(txn, schema=with_field("part", t.StructField("part", t.STRING))), "type of the column"),
     "dropped": (lambda txn: change(txn, schema=t.StructType(SCHEMA.fields[:2])), "drops the column part"),
-    "narrower": (
-        lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.INTEGER))),
-        "type of the column id",
-    ),
-}
+    "narrower": (lambda txn: change(txn, schema=with_field("id", t.StructField("id", t.INTEGER))),
+        "type of the column id"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", NEEDS_NO_FILES)

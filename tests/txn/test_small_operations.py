@@ -22,6 +22,7 @@ from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop, turns
 from deltaskip.txn.commit_loop import CommitLoop
 from deltaskip.txn.transaction import Transaction
+from tests.noted import noted, raising
 
 Act = Callable[[DeltaTable], Any]
 
@@ -48,13 +49,7 @@ def test_an_operation_lists_the_log_if_others_have_committed_and_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     table = make(tmp_path / "t")
-    lists, listed = LocalStorage.list_from, []
-
-    def list_from(storage: LocalStorage, directory: str, start_name: str) -> Any:
-        listed.append(directory)
-        return lists(storage, directory, start_name)
-
-    monkeypatch.setattr(LocalStorage, "list_from", list_from)
+    listed = noted(monkeypatch, LocalStorage, "list_from", lambda _, directory, start: directory)
     ACTS[act](table)
     assert listed == []
     table = make(tmp_path / "other")
@@ -175,16 +170,10 @@ def test_a_process_that_has_not_lost_takes_no_turn(tmp_path: Path) -> None:
 
 
 def test_the_turn_ends_with_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, locked = make(tmp_path / "t"), []
+    table = make(tmp_path / "t")
     with turns.Turn(table.snapshot) as turn:
         turn.take()
-    settle = CommitLoop.settle
-
-    def settled(loop: CommitLoop, committed: Any) -> Any:
-        locked.append(is_locked(tmp_path / "t" / "_delta_log"))
-        return settle(loop, committed)
-
-    monkeypatch.setattr(CommitLoop, "settle", settled)
+    locked = noted(monkeypatch, CommitLoop, "settle", lambda *_: is_locked(tmp_path / "t" / "_delta_log"))
     table.update({"price": "8.0"}, "id = 5")
     assert locked == [False]
 
@@ -265,10 +254,7 @@ def test_files_of_many_partitions_are_durable_before_the_commit_has_its_name(
     for file in files:
         assert before.index(file) < before.index(os.path.dirname(file))
 
-    def broken(handle: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "fsync", broken)
+    monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
     with pytest.raises(StorageError, match="Input/output error"):
         table.append(data)
     assert len(list((tmp_path / "t").rglob("*.parquet"))) == 20
@@ -355,11 +341,8 @@ def test_a_file_that_cannot_be_synced_stops_the_commit(tmp_path: Path, monkeypat
     table = make(tmp_path / "t")
     before = sorted(path.name for path in (tmp_path / "t").rglob("*"))
 
-    def broken(handle: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as inside:
-        inside.setattr(os, "fsync", broken)
+        inside.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
         with pytest.raises(StorageError, match="Input/output error"):
             ACTS["append"](table)
     assert sorted(path.name for path in (tmp_path / "t").rglob("*")) == before

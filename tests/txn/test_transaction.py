@@ -16,6 +16,7 @@ from deltaskip.sparkexpr.types import LONG, StructField, StructType, schema_to_j
 from deltaskip.storage import LocalStorage
 from tests.builder import logged, protocol_of
 from tests.each import each
+from tests.noted import raising
 from tests.txn.tables import SCHEMA, actions, append, commits, file, gone, make_table, members_of, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -328,11 +329,8 @@ def test_an_attempt_that_seemed_to_fail_is_found_in_the_log(folder: Path, monkey
     again = ds.DeltaTable(folder).transaction()
     again.add(file("b"))
 
-    def unseen(storage: LocalStorage, path: str) -> bytes:
-        raise StorageError("the network is down")
-
     read = LocalStorage.read
-    monkeypatch.setattr(LocalStorage, "read", unseen)
+    monkeypatch.setattr(LocalStorage, "read", raising(StorageError("the network is down")))
     with pytest.raises(StorageError, match="the answer got lost"):
         again.commit()
     monkeypatch.setattr(LocalStorage, "read", read)

@@ -32,30 +32,13 @@ _OF_COMMITS = ("domains.reserved", "mapping.reuse", "protocol.lowered", "metadat
 STATE_RULES = tuple(
     RULES[name]
     for name in (
-        "protocol.versions",
-        "protocol.both-lists",
-        "protocol.required",
-        "protocol.unlisted",
-        "metadata.format",
-        "metadata.partitioning",
-        "properties.values",
-        "schema.json",
-        "schema.duplicates",
-        "schema.names",
-        "schema.reserved",
-        "schema.types",
-        "schema.collations",
-        "schema.identity",
-        "schema.expressions",
-        "mapping.ids",
-        "mapping.highest-id",
-        "domains.clustering",
-        "domains.collations",
-        "iceberg.features",
-        "iceberg.types",
+        "protocol.versions", "protocol.both-lists", "protocol.required", "protocol.unlisted", "metadata.format",
+        "metadata.partitioning", "properties.values", "schema.json", "schema.duplicates", "schema.names",
+        "schema.reserved", "schema.types", "schema.collations", "schema.identity", "schema.expressions", "mapping.ids",
+        "mapping.highest-id", "domains.clustering", "domains.collations", "iceberg.features", "iceberg.types",
         "iceberg.partitioning",
     )
-)
+)  # fmt: skip
 """The rules of commits that also apply to the state of a table by itself."""
 
 

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from deltaskip.stats.row_group_copy import RowGroupCopy
 from deltaskip.storage import LocalStorage, open_storage
 from tests.extent import extent, seed
 from tests.log.builder import TableBuilder, add, metadata, remove
+from tests.noted import noted, raising
 
 NOW = time.time_ns() // 1_000_000
 MONTH = 30 * 86_400_000
@@ -139,19 +139,11 @@ def parsed(snapshot: Snapshot) -> list[Any]:
 
 
 @pytest.fixture
-def copies(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Small row groups are copied, too; the value lists how many each copy had."""
     monkeypatch.setattr(kept_groups, "FEW_ROWS", 3)
     monkeypatch.setattr(kept_groups, "_TIMES", 2)
-    counts: list[int] = []
-    append = RowGroupCopy.append
-
-    def counted(self: RowGroupCopy, groups: Any) -> None:
-        append(self, groups)
-        counts.append(len(groups))
-
-    monkeypatch.setattr(RowGroupCopy, "append", counted)
-    yield counts
+    return noted(monkeypatch, RowGroupCopy, "append", lambda _, groups: len(groups))
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
@@ -195,14 +187,11 @@ def test_a_checkpoint_of_one_commit_more_writes_few_rows(
 ) -> None:
     properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": "1"}
     ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
-    written: list[int] = []
-    put = write.CheckpointFile.write
 
-    def counted(self: Any, *rows: tuple[str, pa.StructArray]) -> None:
-        written.append(sum(len(values) for action, values in rows if action in ("add", "remove")))
-        put(self, *rows)
+    def of_files(_: object, *rows: tuple[str, pa.StructArray]) -> int:
+        return sum(len(values) for action, values in rows if action in ("add", "remove"))
 
-    monkeypatch.setattr(write.CheckpointFile, "write", counted)
+    written = noted(monkeypatch, write.CheckpointFile, "write", of_files)
     for number in range(60):
         # A handle that stays open reads a newer checkpoint after a hundred commits.
         ds.DeltaTable(tmp_path / "t").append(pa.table({"id": [number]}))
@@ -421,10 +410,7 @@ def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
     table = grown(tmp_path, "v2")
     before = {file.name for file in (table.log / "_sidecars").iterdir()}
 
-    def full(_: object) -> Any:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(write, "state_rows", full)
+    monkeypatch.setattr(write, "state_rows", raising(OSError(28, "No space left on device")))
     with pytest.raises(OSError):
         write_checkpoint(table.load())
     assert {file.name for file in (table.log / "_sidecars").iterdir()} == before

@@ -16,6 +16,7 @@ from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.storage import open_storage
 from tests.log.builder import PROTOCOL, CountingStorage, TableBuilder, add, log_name, metadata, remove
+from tests.noted import noted
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 
@@ -27,21 +28,14 @@ def sidecar(path: str) -> dict[str, Any]:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...], Any]]:
     """What is read of checkpoint parts: file, actions or columns, row group or groups."""
-    noted: list[tuple[str, tuple[str, ...], Any]] = []
+    found: list[tuple[str, tuple[str, ...], Any]] = []
 
-    def note(method: str) -> None:
-        original = getattr(CheckpointPart, method)
+    def note(part: CheckpointPart, names: Any, groups: Any, *_: Any) -> None:
+        found.append((Path(part.path).name, tuple(names), groups))
 
-        def noting(part: CheckpointPart, names: Any, groups: Any, *rest: Any) -> Any:
-            noted.append((Path(part.path).name, tuple(names), groups))
-            return original(part, names, groups, *rest)
-
-        monkeypatch.setattr(CheckpointPart, method, noting)
-
-    note("stream")
-    note("read")
-    note("adds")
-    return noted
+    for method in ("stream", "read", "adds"):
+        noted(monkeypatch, CheckpointPart, method, note)
+    return found
 
 
 def test_loading_reads_only_row_groups_that_may_hold_small_actions(table: TableBuilder, reads: list[Any]) -> None:

@@ -32,17 +32,9 @@ from tests.log.builder import TableBuilder, add, metadata, remove
 
 NOW = time.time_ns() // 1_000_000
 COLUMNS = [
-    "path",
-    "partition_values",
-    "size",
-    "modification_time",
-    "stats",
-    "tags",
-    "deletion_vector",
-    "base_row_id",
-    "default_row_commit_version",
-    "clustering_provider",
-]
+    "path", "partition_values", "size", "modification_time", "stats", "tags", "deletion_vector", "base_row_id",
+    "default_row_commit_version", "clustering_provider",
+]  # fmt: skip
 V2 = {
     "protocol": {
         "minReaderVersion": 3,
@@ -126,13 +118,7 @@ def test_nothing_of_an_action_is_lost(table: TableBuilder) -> None:
         "baseRowId": 7,
         "defaultRowCommitVersion": 8,
         "clusteringProvider": "liquid",
-        "deletionVector": {
-            "storageType": "u",
-            "pathOrInlineDv": "x",
-            "offset": 4,
-            "sizeInBytes": 5,
-            "cardinality": 6,
-        },
+        "deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": 4, "sizeInBytes": 5, "cardinality": 6},
     }
     old = {
         "deletionTimestamp": NOW,

@@ -7,6 +7,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.maintenance.optimize import optimize as optimizing
+from tests.noted import raising
 
 AUTO = "delta.autoOptimize.autoCompact"
 
@@ -47,10 +48,7 @@ def test_a_compaction_that_fails_is_a_warning(tmp_path: Path, monkeypatch: pytes
     for number in range(49):
         table.append(rows(number))
 
-    def failing(*_: object, **__: object) -> None:
-        raise ds.StorageError("the disk is full")
-
-    monkeypatch.setattr(optimizing, "run_job", failing)
+    monkeypatch.setattr(optimizing, "run_job", raising(ds.StorageError("the disk is full")))
     with pytest.warns(ds.MaintenanceWarning, match="The rows are written, but the auto compaction .* disk is full"):
         table.append(rows(49))
     assert table.scan().count() == table.snapshot.num_files == 50

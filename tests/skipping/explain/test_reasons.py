@@ -11,18 +11,8 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
+from deltaskip.skipping import program
 from deltaskip.skipping.explain.report import LeafReport
-from deltaskip.skipping.program import (
-    AllOf,
-    ConstantTerm,
-    Drop,
-    Keep,
-    Leaf,
-    Program,
-    ValuesPossible,
-    leaves_of,
-    terms_of,
-)
 from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr import types as t
@@ -65,10 +55,10 @@ class Case:
         builder.commit(*files, engine=engine or self.engine)
         return ds.DeltaTable(folder)
 
-    def leaf(self, table: ds.DeltaTable) -> tuple[LeafReport, Leaf]:
+    def leaf(self, table: ds.DeltaTable) -> tuple[LeafReport, program.Leaf]:
         scan = table.scan(self.where)
         [report] = scan.explain().leaves
-        [leaf] = leaves_of(scan.compiled.program.root)
+        [leaf] = program.leaves_of(scan.compiled.program.root)
         return report, leaf
 
     def field(self, name: str) -> t.StructField:
@@ -82,7 +72,7 @@ class Stated:
     case: Case
     folder: Path
     report: LeafReport
-    leaf: Leaf
+    leaf: program.Leaf
     match: re.Match[str]
 
     def listed(self, group: str = "names") -> list[str]:
@@ -103,8 +93,11 @@ def logged(stats: Stats | None, name: str) -> bool:
     return found["column"] in stats.get(group, {})
 
 
-def only_counts(leaf: Leaf) -> bool:
-    return all(isinstance(term, Leaf | AllOf | ValuesPossible | ConstantTerm | Keep) for term in terms_of(leaf))
+def only_counts(leaf: program.Leaf) -> bool:
+    return all(
+        isinstance(term, program.Leaf | program.AllOf | program.ValuesPossible | program.ConstantTerm | program.Keep)
+        for term in program.terms_of(leaf)
+    )
 
 
 def skipped(stated: Stated, name: str, *more: Stats, engine: str | None = None) -> set[str]:
@@ -468,10 +461,10 @@ def check(case: Case, folder: Path) -> list[str]:
     return found
 
 
-def _check_that_nothing_is_hidden(case: Case, report: LeafReport, leaf: Leaf) -> None:
+def _check_that_nothing_is_hidden(case: Case, report: LeafReport, leaf: program.Leaf) -> None:
     """A leaf that skips no file has a reason, and a statistic that no file has is named in it."""
     assert report.dropped or report.reason, case
-    for stat in Program(leaf).stat_leaves:
+    for stat in program.Program(leaf).stat_leaves:
         under_ = f" under {stat.collation[0]}" if stat.collation else ""
         name = f"{stat.side or stat.group}({stat.field.label}){under_}" if stat.field else stat.group
         if not any(logged(stats, name) for stats in case.files):
@@ -533,7 +526,7 @@ def test_a_collated_column_with_bounds_has_no_rule_rather_than_no_statistics(whe
 )
 def test_a_leaf_that_normalization_would_fold_has_its_reason_too(where: str, reason: str) -> None:
     schema = t.StructType((plain("c", t.INTEGER),))
-    [leaf] = leaves_of(rewrite(bind(parse_sql(where), schema), schema, "none", "UTC").root)
-    assert (leaf.term, leaf.reason) == (Drop(), reason)
+    [leaf] = program.leaves_of(rewrite(bind(parse_sql(where), schema), schema, "none", "UTC").root)
+    assert (leaf.term, leaf.reason) == (program.Drop(), reason)
     case = Case(where, schema.fields, ())
     assert not any(is_true(case, {("c",): value}) for value in [*SAMPLES[int], None])

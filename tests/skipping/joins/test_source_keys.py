@@ -43,7 +43,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
                     "ts": pa.array([number * DAY + i for i in range(10)], pa.timestamp("us", "UTC")),
                     "c": [str(number)] * 10,
                     "st": [{"k": i} for i in ids],
-                },
+                }
             )
         )
     return made
@@ -117,21 +117,12 @@ def test_what_spark_may_convert_or_is_not_understood_says_nothing(table: DeltaTa
 
     each(
         [
-            "t.id = s.p",
-            "t.p = s.k",
-            "t.c = s.c",
-            "id = 5",
-            "t.id != s.id",
-            "NOT (t.id = s.id)",
-            "t.id + s.id = 10",
-            "t.ts = s.name",
-            "t.d = s.id",
-            "t.p COLLATE UTF8_LCASE = s.p",
-            "some_udf(t.id) = s.id",
+            "t.id = s.p", "t.p = s.k", "t.c = s.c", "id = 5", "t.id != s.id", "NOT (t.id = s.id)", "t.id + s.id = 10",
+            "t.ts = s.name", "t.d = s.id", "t.p COLLATE UTF8_LCASE = s.p", "some_udf(t.id) = s.id",
             "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
         ],
         check,
-    )
+    )  # fmt: skip
 
 
 def test_names_are_read_as_spark_reads_them(table: DeltaTable) -> None:

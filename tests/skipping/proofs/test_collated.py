@@ -30,19 +30,9 @@ from tests.sparkexpr.collations.spark_vectors import vectors
 
 VERSION = "77.1"
 COLLATIONS = (
-    "icu.UNICODE",
-    "icu.UNICODE_CI",
-    "icu.UNICODE_AI",
-    "icu.UNICODE_CI_AI",
-    "icu.de_CI",
-    "icu.th",
-    "icu.hu",
-    "icu.fr_CAN",
-    "icu.UNICODE_CI_RTRIM",
-    "spark.UTF8_LCASE",
-    "spark.UTF8_LCASE_RTRIM",
-    "spark.UTF8_BINARY_RTRIM",
-)
+    "icu.UNICODE", "icu.UNICODE_CI", "icu.UNICODE_AI", "icu.UNICODE_CI_AI", "icu.de_CI", "icu.th", "icu.hu",
+    "icu.fr_CAN", "icu.UNICODE_CI_RTRIM", "spark.UTF8_LCASE", "spark.UTF8_LCASE_RTRIM", "spark.UTF8_BINARY_RTRIM",
+)  # fmt: skip
 TEXTS = (
     *["", " ", "a", "A", "á", "Á", "a ", "b", "B", "ab", "AB", "Ab", "abc", "ABC", "ábc", "äb", "z", "Z", "ß", "ss"],
     *["SS", "ẞ", "Straße", "STRASSE", "strasse", "i", "I", "İ", "ı", "k", "K", "ſ", "s", "S", "σ", "ς", "Σ", "Ω", "Ω"],

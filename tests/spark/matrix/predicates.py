@@ -8,16 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import ids, numbers, table_of
 
@@ -41,12 +32,12 @@ def columns(session: Session) -> None:
         for i in range(5)
     }
     schema = {
-        "id": LONG,
-        "name": STRING,
-        "day": DATE,
-        "at": TIMESTAMP,
-        "amount": DecimalType(5, 2),
-        "s": StructType((StructField("x", DOUBLE),)),
+        "id": t.LONG,
+        "name": t.STRING,
+        "day": t.DATE,
+        "at": t.TIMESTAMP,
+        "amount": t.DecimalType(5, 2),
+        "s": t.StructType((t.StructField("x", t.DOUBLE),)),
     }
     table = table_of(session.folder, schema, files)
     late = datetime.datetime(2024, 1, 4, tzinfo=datetime.UTC)
@@ -99,7 +90,7 @@ def column_of_a_udf(session: Session) -> None:
         return "n1"
 
     table = table_of(
-        session.folder, {"id": LONG, "name": STRING}, {f"{i}.parquet": ids(i, name=[f"n{i}"]) for i in range(3)}
+        session.folder, {"id": t.LONG, "name": t.STRING}, {f"{i}.parquet": ids(i, name=[f"n{i}"]) for i in range(3)}
     )
     with warnings.catch_warnings():
         # PySpark's own, about pandas.

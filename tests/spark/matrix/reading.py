@@ -10,23 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.arrow import arrow_schema
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import ids, numbers, table_of
 
@@ -34,7 +19,7 @@ from tests.spark.matrix.tables import ids, numbers, table_of
 @case("rows, columns, limit and empty results")
 def rows(session: Session) -> None:
     files = {f"f{i}.parquet": ids(*range(10 * i, 10 * i + 10), name=[f"n{i}"] * 10) for i in range(4)}
-    table = table_of(session.folder, {"id": LONG, "name": STRING}, files)
+    table = table_of(session.folder, {"id": t.LONG, "name": t.STRING}, files)
     equal(numbers(table.scan().to_spark(session.spark)), list(range(40)))
     frame = table.scan("id >= 35", columns=["name"]).to_spark(session.spark)
     equal((frame.columns, [row[0] for row in frame.collect()]), (["name"], ["n3"] * 5))
@@ -42,16 +27,16 @@ def rows(session: Session) -> None:
     equal(table.scan("id > 99").to_spark(session.spark).collect(), [])
 
 
-PARTITION_VALUES: dict[str, tuple[DataType, str, Any]] = {
-    "i": (INTEGER, "-7", -7),
-    "s": (STRING, "a b=c/ü%'", "a b=c/ü%'"),
-    "d": (DATE, "1500-06-17", datetime.date(1500, 6, 17)),
-    "t": (TIMESTAMP, "2024-03-10T02:30:00.123456Z", datetime.datetime(2024, 3, 10, 2, 30, 0, 123456)),
-    "n": (TIMESTAMP_NTZ, "2024-03-10 02:30:00.5", datetime.datetime(2024, 3, 10, 2, 30, 0, 500000)),
-    "c": (DecimalType(20, 3), "-12345678901234567.125", Decimal("-12345678901234567.125")),
-    "b": (BOOLEAN, "true", True),
-    "f": (DOUBLE, "-0.5", -0.5),
-    "x": (BINARY, "\u0001a", bytearray(b"\x01a")),
+PARTITION_VALUES: dict[str, tuple[t.DataType, str, Any]] = {
+    "i": (t.INTEGER, "-7", -7),
+    "s": (t.STRING, "a b=c/ü%'", "a b=c/ü%'"),
+    "d": (t.DATE, "1500-06-17", datetime.date(1500, 6, 17)),
+    "t": (t.TIMESTAMP, "2024-03-10T02:30:00.123456Z", datetime.datetime(2024, 3, 10, 2, 30, 0, 123456)),
+    "n": (t.TIMESTAMP_NTZ, "2024-03-10 02:30:00.5", datetime.datetime(2024, 3, 10, 2, 30, 0, 500000)),
+    "c": (t.DecimalType(20, 3), "-12345678901234567.125", Decimal("-12345678901234567.125")),
+    "b": (t.BOOLEAN, "true", True),
+    "f": (t.DOUBLE, "-0.5", -0.5),
+    "x": (t.BINARY, "\u0001a", bytearray(b"\x01a")),
 }
 
 
@@ -62,7 +47,7 @@ def partition_values(session: Session) -> None:
     expected = tuple(value for _, _, value in PARTITION_VALUES.values())
     values = {"a.parquet": texts, "b.parquet": dict.fromkeys(texts)}
     files = {"a.parquet": ids(1), "b.parquet": ids(2)}
-    table = table_of(session.folder, {"id": LONG, **types}, files, partition_by=list(types), values=values)
+    table = table_of(session.folder, {"id": t.LONG, **types}, files, partition_by=list(types), values=values)
     found = sorted(tuple(row) for row in table.scan().to_spark(session.spark).collect())
     equal([row[1:] for row in found], [expected, (None,) * len(types)])
     equal(numbers(table.scan("d = DATE'1500-06-17' AND i < 0").to_spark(session.spark)), [1])
@@ -72,7 +57,7 @@ def partition_values(session: Session) -> None:
 def many_partitions(session: Session) -> None:
     files = {f"f{i}.parquet": ids(i) for i in range(70)}
     values = {f"f{i}.parquet": {"p": f"v {i}/", "q": str(i)} for i in range(70)}
-    schema = {"id": LONG, "p": STRING, "q": INTEGER}
+    schema = {"id": t.LONG, "p": t.STRING, "q": t.INTEGER}
     table = table_of(session.folder, schema, files, partition_by=["p", "q"], values=values)
     frame = table.scan().to_spark(session.spark)
     equal({row["id"]: (row["p"], row["q"]) for row in frame.collect()}, {i: (f"v {i}/", i) for i in range(70)})
@@ -85,7 +70,7 @@ def many_partitions(session: Session) -> None:
 @case("files found by executors")
 def planned_on_spark(session: Session) -> None:
     files = {f"f{i}.parquet": ids(*range(10 * i, 10 * i + 10), name=[f"n{i}"] * 10) for i in range(4)}
-    table = table_of(session.folder, {"id": LONG, "name": STRING}, files)
+    table = table_of(session.folder, {"id": t.LONG, "name": t.STRING}, files)
     scan = table.scan("id >= 15 AND name < 'n3'", columns=["id"], engine="spark")
     equal(sorted(row["path"] for row in scan.files_to_spark(session.spark).collect()), ["f1.parquet", "f2.parquet"])
     frame = scan.to_spark(session.spark)
@@ -98,7 +83,7 @@ def planned_on_spark(session: Session) -> None:
 def unlisted_files(session: Session) -> None:
     files = {f"f {i}%.parquet": ids(i) for i in range(3)}
     values = {name: {"p": str(i)} for i, name in enumerate(files)}
-    table = table_of(session.folder, {"id": LONG, "p": INTEGER}, files, partition_by=["p"], values=values)
+    table = table_of(session.folder, {"id": t.LONG, "p": t.INTEGER}, files, partition_by=["p"], values=values)
     if session.kind == "connect":
         try:
             table.scan().to_spark(session.spark, listing=False)
@@ -116,7 +101,7 @@ def deletion_vectors(session: Session) -> None:
     files = {"p=1/a.parquet": ids(*range(100)), "p=2/b c.parquet": ids(*range(100, 200)), "c.parquet": ids(200, 201)}
     deleted = {"p=1/a.parquet": [0, 63, 64, 99], "p=2/b c.parquet": list(range(1, 100))}
     values = {"p=1/a.parquet": {"p": "1"}, "p=2/b c.parquet": {"p": "2"}, "c.parquet": {"p": None}}
-    schema = {"id": LONG, "p": INTEGER}
+    schema = {"id": t.LONG, "p": t.INTEGER}
     table = table_of(session.folder, schema, files, partition_by=["p"], values=values, deleted=deleted)
     live = [i for i in range(100) if i not in (0, 63, 64, 99)] + [100, 200, 201]
     equal(numbers(table.scan().to_spark(session.spark)), live)
@@ -128,7 +113,7 @@ def deletion_vectors(session: Session) -> None:
 def scattered_deletions(session: Session) -> None:
     with ds.options.changed(deleted_rows="positions"):
         table = table_of(
-            session.folder, {"id": LONG}, {"a.parquet": ids(*range(5000))}, deleted={"a.parquet": [1, 4999]}
+            session.folder, {"id": t.LONG}, {"a.parquet": ids(*range(5000))}, deleted={"a.parquet": [1, 4999]}
         )
         equal(numbers(table.scan("id > 4990").to_spark(session.spark)), list(range(4991, 4999)))
         equal(table.scan().to_spark(session.spark).count(), 4998)
@@ -151,7 +136,7 @@ def places_of_rows(session: Session) -> None:
 
 @case("temporary views")
 def views(session: Session) -> None:
-    table = table_of(session.folder, {"id": LONG}, {"a.parquet": ids(1, 2), "b.parquet": ids(3)})
+    table = table_of(session.folder, {"id": t.LONG}, {"a.parquet": ids(1, 2), "b.parquet": ids(3)})
     table.scan("id > 1").to_spark(session.spark).createOrReplaceTempView("deltaskip_matrix")
     equal(session.spark.sql("SELECT sum(id) FROM deltaskip_matrix").collect()[0][0], 5)
 
@@ -159,13 +144,13 @@ def views(session: Session) -> None:
 @case("types of every kind, missing columns, char(n)")
 def types(session: Session) -> None:
     fields = {name: kind for name, (kind, _, _) in PARTITION_VALUES.items()}
-    char = StructField("k", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(4)"})
-    schema = StructType((StructField("id", LONG), char, *(StructField(n, kind) for n, kind in fields.items())))
+    char = t.StructField("k", t.STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(4)"})
+    schema = t.StructType((t.StructField("id", t.LONG), char, *(t.StructField(n, kind) for n, kind in fields.items())))
     # Spark 3.5 refuses dates before 1582 in files of other writers.
     values = {name: value for name, (_, _, value) in PARTITION_VALUES.items()} | {"d": datetime.date(1600, 6, 17)}
     expected = list(values.values())
     stored: dict[str, Any] = values | {"t": values["t"].replace(tzinfo=datetime.UTC), "x": bytes(values["x"])}
-    arrow = arrow_schema(StructType(tuple(StructField(n, kind) for n, kind in fields.items())))
+    arrow = arrow_schema(t.StructType(tuple(t.StructField(n, kind) for n, kind in fields.items())))
     rows = pa.Table.from_pylist([stored], arrow)
     files = {"a.parquet": ids(1, k=["ab"], **{name: rows[name] for name in fields}), "b.parquet": ids(2)}
     table = table_of(session.folder, schema, files)
@@ -177,7 +162,7 @@ def types(session: Session) -> None:
 @case("widened types", since=(4, 0))
 def widened(session: Session) -> None:
     changes = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
-    schema = StructType((StructField("id", LONG, True, changes),))
+    schema = t.StructType((t.StructField("id", t.LONG, True, changes),))
     table = table_of(session.folder, schema, {"a.parquet": pa.table({"id": pa.array([1], pa.int32())})})
     equal(numbers(table.scan().to_spark(session.spark)), [1])
 
@@ -188,7 +173,7 @@ def variants(session: Session) -> None:
         [pa.array([struct.pack("<BBBB", 0x0C, 7, 0, 0)[:2]], pa.binary()), pa.array([b"\x01\x00\x00"], pa.binary())],
         fields=[pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)],
     )
-    schema = {"id": LONG, "v": VARIANT}
+    schema = {"id": t.LONG, "v": t.VARIANT}
     table = table_of(session.folder, schema, {"a.parquet": ids(1, v=value)})
     equal(numbers(table.scan().to_spark(session.spark)), [1])
     for engine in ("local", "spark"):
@@ -198,7 +183,7 @@ def variants(session: Session) -> None:
 
 @case("a missing data file is named")
 def missing_file(session: Session) -> None:
-    table = table_of(session.folder, {"id": LONG}, {"a.parquet": ids(1), "b.parquet": ids(2)})
+    table = table_of(session.folder, {"id": t.LONG}, {"a.parquet": ids(1), "b.parquet": ids(2)})
     (session.folder / "table" / "b.parquet").unlink()
     try:
         table.scan().to_spark(session.spark)
@@ -210,7 +195,7 @@ def missing_file(session: Session) -> None:
 
 @case("wrong sessions are refused")
 def wrong_sessions(session: Session) -> None:
-    table = table_of(session.folder, {"id": LONG}, {"a.parquet": ids(1)})
+    table = table_of(session.folder, {"id": t.LONG}, {"a.parquet": ids(1)})
     others = ("local", 5, object())
     # Not of recompute_stats, which computes in this process without a session.
     for act, wrongs in ((table.scan().to_spark, (None, *others)), (table.recompute_stats, others)):

@@ -20,26 +20,16 @@ def _as_text(*calls: str) -> tuple[str, ...]:
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "array": _as_text("array({c}, NULL)", "array({c}, 1)", "array(array({c}), array())"),
     "named_struct": ("named_struct('a', {c}).a", *_as_text("named_struct('a', {c}, 'b', NULL)")),
-    "[]": (
-        "array({c}, NULL)[0]",
-        "array(1, 2, 3)[{c}]",
-        "map({c}, 1)[{c}]",
-        "map('a', {c}).a",
-        "map('1', 7)[{c}]",
-        "array(struct({c} AS x)).x[0]",
-    ),
+    "[]": ("array({c}, NULL)[0]", "array(1, 2, 3)[{c}]", "map({c}, 1)[{c}]", "map('a', {c}).a", "map('1', 7)[{c}]",
+        "array(struct({c} AS x)).x[0]"),
     "element_at": (f"element_at({_TWO}, -1)", "element_at(array(1, 2, 3), {c})", "element_at(map({c}, 1), {c})"),
     "try_element_at": (f"try_element_at({_TWO}, 4)", "try_element_at(array(1, 2), {c})"),
     "get": (f"get({_TWO}, 2)", "get(array(1, 2, 3), {c})"),
     "size": (f"size({_TWO})", "size(map({c}, 1))"),
     "array_size": (f"array_size({_TWO})",),
-    "array_contains": (
-        f"array_contains({_TWO}, {{c}})",
-        "array_contains(array({c}), 1)",
-        "array_contains(array({c}), 'a')",
-        "array_contains(array(1, 2, NULL), {c})",
-        "array_contains(array(struct({c})), struct({c}))",
-    ),
+    "array_contains": (f"array_contains({_TWO}, {{c}})", "array_contains(array({c}), 1)",
+        "array_contains(array({c}), 'a')", "array_contains(array(1, 2, NULL), {c})",
+        "array_contains(array(struct({c})), struct({c}))"),
     "array_position": ("array_position(array(NULL, {c}), {c})", "array_position(array(0, 1, 2), {c})"),
     "array_remove": _as_text(f"array_remove({_TWO}, {{c}})", "array_remove(array({c}), 1)"),
     "array_append": _as_text("array_append(array({c}), NULL)", "array_append(array(1), {c})"),
@@ -89,12 +79,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "transform_keys": _as_text(f"transform_keys({_MAP}, (k, v) -> concat(k, 'x'))"),
     "transform_values": _as_text(f"transform_values({_MAP}, (k, v) -> v = {{c}})"),
     "map_zip_with": _as_text(f"map_zip_with({_MAP}, map('k', 1), (k, v, w) -> coalesce(v, w))"),
-    "get_json_object": (
-        """get_json_object(concat('{"a":', {c}, '}'), '$.a')""",
+    "get_json_object": ("""get_json_object(concat('{"a":', {c}, '}'), '$.a')""",
         """get_json_object(concat('{"a":["', {c}, '"]}'), '$.a')""",
-        """get_json_object('{"a":[1,{"b":"x"}]}', concat('$.a', {c}))""",
-        "get_json_object({c}, '$')",
-    ),
+        """get_json_object('{"a":[1,{"b":"x"}]}', concat('$.a', {c}))""", "get_json_object({c}, '$')"),
     "json_array_length": ("json_array_length(concat('[', {c}, ']'))", "json_array_length({c})"),
     "json_object_keys": _as_text("""json_object_keys(concat('{"', {c}, '":1}'))"""),
     "from_json": (
@@ -111,13 +98,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "to_json": ("to_json(struct({c}))", "to_json(map('a', {c}))", "to_json(array({c}, NULL))"),
     "parse_json": _as_text("parse_json({c})"),
     "try_parse_json": _as_text("try_parse_json({c})"),
-    "variant_get": (
-        *(
-            f"variant_get(parse_json({{c}}), '$', '{type_}')"
-            for type_ in ("int", "bigint", "double", "decimal(10,2)", "boolean", "timestamp", "date")
-        ),
-        """variant_get(parse_json('{"a":[1,{"b":"x"}]}'), concat('$.a', {c}), 'string')""",
-    ),
+    "variant_get": (*(f"variant_get(parse_json({{c}}), '$', '{type_}')" for type_ in ("int", "bigint", "double",
+        "decimal(10,2)", "boolean", "timestamp", "date")),
+        """variant_get(parse_json('{"a":[1,{"b":"x"}]}'), concat('$.a', {c}), 'string')"""),
     "try_variant_get": (
         "try_variant_get(to_variant_object(array({c})), '$[0]', 'string')",
         "try_variant_get(to_variant_object(array({c})), '$[0]', 'int')",
@@ -130,7 +113,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "cast(variant)": ("CAST(CAST({c} AS VARIANT) AS STRING)", "CAST(CAST({c} AS VARIANT) AS BIGINT)"),
     "try_cast(variant)": ("TRY_CAST(CAST({c} AS VARIANT) AS DATE)", "TRY_CAST(CAST({c} AS VARIANT) AS BOOLEAN)"),
     "as_variant()": ("CAST(array({c})::variant AS STRING)",),
-}
+}  # fmt: skip
 
 TYPES: frozenset[t.DataType] = frozenset(
     (t.INTEGER, t.LONG, t.DOUBLE, t.FLOAT, t.STRING, t.BINARY, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.DecimalType(20, 2))

@@ -46,25 +46,13 @@ def test_constants_have_spark_s_values() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "CAST('1d' AS DOUBLE)",
-        "CAST('\uff15' AS DECIMAL(10,2))",
-        "CAST(1e300 AS STRING)",
-        "ceil(1e300)",
-        "floor(-1e300)",
-        "floor(CAST('Infinity' AS DOUBLE))",
-        "ceil(CAST('9223372036854775807' AS DOUBLE))",
-        "CAST(1e30D AS DECIMAL(38,2))",
-        "CAST(0.0000000001BD AS STRING)",
-        "CAST(0.1D + 0.2D AS STRING)",
-        "upper('\u019b')",
-        "date_format(DATE'2024-01-01', 'F')",
-        "CAST('10:00' AS TIMESTAMP)",
-        "CAST(X'FF' AS STRING)",
-        "TRY_CAST('1d' AS DOUBLE)",
-        "rand()",
-        "DATE'today'",
+        "CAST('1d' AS DOUBLE)", "CAST('\uff15' AS DECIMAL(10,2))", "CAST(1e300 AS STRING)", "ceil(1e300)",
+        "floor(-1e300)", "floor(CAST('Infinity' AS DOUBLE))", "ceil(CAST('9223372036854775807' AS DOUBLE))",
+        "CAST(1e30D AS DECIMAL(38,2))", "CAST(0.0000000001BD AS STRING)", "CAST(0.1D + 0.2D AS STRING)",
+        "upper('\u019b')", "date_format(DATE'2024-01-01', 'F')", "CAST('10:00' AS TIMESTAMP)", "CAST(X'FF' AS STRING)",
+        "TRY_CAST('1d' AS DOUBLE)", "rand()", "DATE'today'",
     ],
-)
+)  # fmt: skip
 def test_answers_that_depend_on_versions_are_left_undecided(text: str) -> None:
     with pytest.raises(Undecided):
         value(text)
@@ -293,10 +281,7 @@ def test_unbound_columns_cannot_be_evaluated() -> None:
 
 def test_conflicting_collations_are_refused_while_binding() -> None:
     schema = StructType(
-        (
-            StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),
-            StructField("d", STRING),
-        )
+        (StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}), StructField("d", STRING))
     )
     with pytest.raises(PredicateError):
         bind(parse_sql("c = d"), schema)

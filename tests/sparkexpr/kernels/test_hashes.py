@@ -39,10 +39,7 @@ def test_integers_of_four_and_eight_bytes(rows: list[tuple[Any, int]], start: in
 
 
 @given(
-    lists(st.binary(max_size=80)),
-    st.sampled_from([pa.binary(), pa.large_binary()]),
-    st.integers(0, 11),
-    st.booleans(),
+    lists(st.binary(max_size=80)), st.sampled_from([pa.binary(), pa.large_binary()]), st.integers(0, 11), st.booleans()
 )
 def test_bytes_of_every_length(rows: list[tuple[Any, int]], type_: pa.DataType, start: int, wide: bool) -> None:
     values, seeds = [value for value, _ in rows], [seed for _, seed in rows]

@@ -32,8 +32,7 @@ LIMITS = ["\x80", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\ufffd", "\uffff", "\
 BROKEN = [
     *(bytes([byte]) for byte in (0x80, 0xBF, 0xC1, 0xC3, 0xD0, 0xEF, 0xF5, 0xFF)),
     *map(
-        bytes.fromhex,
-        ("c0af", "e09fbf", "e0a0", "eda080", "edbfbf", "e4b8", "f08fbfbf", "f09090", "f4908080", "f48f"),
+        bytes.fromhex, ("c0af", "e09fbf", "e0a0", "eda080", "edbfbf", "e4b8", "f08fbfbf", "f09090", "f4908080", "f48f")
     ),
 ]
 FRAGMENTS = st.sampled_from([text.encode() for text in (*ASCII, *LETTERS, *LIMITS)] + BROKEN)

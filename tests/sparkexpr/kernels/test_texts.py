@@ -87,11 +87,7 @@ def test_capital_letters_of_ascii(values: list[Any], start: int) -> None:
     assert checked(text_parts.capitalized(sliced(values, pa.string(), start))) == each(values, twin.capitalized)
 
 
-@given(
-    rows(TEXT),
-    START,
-    st.dictionaries(st.sampled_from(LETTERS), st.none() | st.sampled_from(LETTERS), max_size=6),
-)
+@given(rows(TEXT), START, st.dictionaries(st.sampled_from(LETTERS), st.none() | st.sampled_from(LETTERS), max_size=6))
 def test_characters_are_replaced_or_left_out(values: list[Any], start: int, changes: dict[str, str | None]) -> None:
     table = {ord(old): -1 if new is None else ord(new) for old, new in sorted(changes.items())}
     old, new = pa.array(list(table), pa.int32()), pa.array(list(table.values()), pa.int32())

@@ -39,19 +39,8 @@ def calls(seed: int, count: int) -> list[str]:
     """Calls of constants: formats of numbers, templates, URLs and masks."""
     chance = random.Random(seed)
     numbers = [
-        "0BD",
-        "5",
-        "-5",
-        "12",
-        "-123",
-        "1234567",
-        "0.5BD",
-        "-0.5BD",
-        "12.25BD",
-        "-1234.50BD",
-        "99999.99BD",
-        "7Y",
-    ]
+        "0BD", "5", "-5", "12", "-123", "1234567", "0.5BD", "-0.5BD", "12.25BD", "-1234.50BD", "99999.99BD", "7Y",
+    ]  # fmt: skip
     reals = ["0", "5", "-1234567", "0.5D", "-0.4D", "1234.565D", "0.045BD", "-12345.675BD", "0.1D", "2.5D", "9.995BD"]
     found: list[str] = []
     for _ in range(count):

@@ -19,17 +19,8 @@ REFUSED = "refused"
 _TESTS = Path(__file__).parents[2]
 # What Spark's JSON of a node has beside its children, and the part of it that a predicate can tell.
 _KEPT = (
-    "nameParts",
-    "value",
-    "dataType",
-    "isDistinct",
-    "ignoreNulls",
-    "filter",
-    "unit",
-    "name",
-    "collationName",
-    "field",
-)
+    "nameParts", "value", "dataType", "isDistinct", "ignoreNulls", "filter", "unit", "name", "collationName", "field",
+)  # fmt: skip
 _SPECIAL = re.compile(r"\$\{|now|today|tomorrow|yesterday|epoch", re.IGNORECASE)
 
 _ATOMS = (
@@ -40,21 +31,9 @@ _ATOMS = (
     *("false", "DATE'2020-01-31'", "date '2020-1-5'", "TIMESTAMP'2020-01-31 01:02:03Z'", "TIMESTAMP_NTZ'2020-01-31'"),
     *("TIMESTAMP '2020-01-31 10:00:00'", "X'1F'", "x'abc'", "INTERVAL 7 DAYS", "INTERVAL '1-2' YEAR TO MONTH"),
     *("INTERVAL '1 02:03:04' DAY TO SECOND", "INTERVAL -3 HOURS 2 MINUTES", "INTERVAL '2' MONTH", "interval"),
-    *(
-        "DATE'2020-02-30'",
-        "TIMESTAMP'x'",
-        "X'zz'",
-        "INTERVAL 'x' DAY",
-        "n'a'",
-        "1.5x",
-        "*",
-        ":p",
-        "?",
-        "",
-        "[1]",
-        "{a}",
-    ),
-)
+    *("DATE'2020-02-30'", "TIMESTAMP'x'", "X'zz'", "INTERVAL 'x' DAY", "n'a'", "1.5x", "*", ":p", "?", "", "[1]",
+        "{a}"),
+)  # fmt: skip
 _BINARY = (
     *("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "!>", "+", "-", "*", "/", "%", "DIV", "div", "||"),
     *(

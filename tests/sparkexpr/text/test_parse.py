@@ -88,21 +88,11 @@ def test_literals_have_the_types_that_spark_gives_them(text: str, value: object,
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("'It''s'", "It's"),
-        ('"It\'s"', "It's"),
-        ('"a""b"', 'a"b'),
-        (r"'a\'b'", "a'b"),
-        (r"'\\'", "\\"),
-        (r"'\u0041\101\0'", "AA\0"),
-        (r"'\U0001F600'", "😀"),
-        (r"'\uD83D\uDE00'", "😀"),
-        (r"'\%\_\q'", r"\%\_q"),
-        (r"'\n\t\r\b\Z'", "\n\t\r\b\x1a"),
-        (r"r'a\n'", r"a\n"),
-        ("'a' 'b'", "ab"),
-        ("'a' \"b\"", "ab"),
+        ("'It''s'", "It's"), ('"It\'s"', "It's"), ('"a""b"', 'a"b'), (r"'a\'b'", "a'b"), (r"'\\'", "\\"),
+        (r"'\u0041\101\0'", "AA\0"), (r"'\U0001F600'", "😀"), (r"'\uD83D\uDE00'", "😀"), (r"'\%\_\q'", r"\%\_q"),
+        (r"'\n\t\r\b\Z'", "\n\t\r\b\x1a"), (r"r'a\n'", r"a\n"), ("'a' 'b'", "ab"), ("'a' \"b\"", "ab"),
     ],
-)
+)  # fmt: skip
 def test_strings_are_unescaped_as_spark_does(text: str, value: str) -> None:
     assert parse_sql(f"a = {text}") == Compare("=", A, Literal(value, t.STRING))
 
@@ -347,10 +337,7 @@ def test_opaque_sql_still_tells_its_columns() -> None:
     assert columns_of(parse_sql("f(DISTINCT b.c) = 1 AND a = 2")) == (("b", "c"), ("a",))
 
 
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [("  -- nothing", 1), *cases(__file__, "wrong_syntax.txt")],
-)
+@pytest.mark.parametrize(("text", "column"), [("  -- nothing", 1), *cases(__file__, "wrong_syntax.txt")])
 def test_wrong_syntax_is_named_with_its_place(text: str, column: str) -> None:
     with pytest.raises(PredicateError, match=f"line 1, column {column}:"):
         parse_sql(text)

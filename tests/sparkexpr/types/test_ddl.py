@@ -129,10 +129,7 @@ def test_types_that_delta_does_not_have_are_refused_by_name(text: str) -> None:
         parse_type_text(text)
 
 
-@looped(
-    "text, reason",
-    cases(__file__, "wrong_ddl.txt"),
-)
+@looped("text, reason", cases(__file__, "wrong_ddl.txt"))
 def test_other_text_is_refused_with_place_and_reason(text: str, reason: str) -> None:
     with pytest.raises(SchemaError) as raised:
         parse_columns(text)

@@ -71,10 +71,7 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
     return ds.DeltaTable(path)
 
 
-@looped(
-    "where, files",
-    cases(__file__, "pruned_functions.txt"),
-)
+@looped("where, files", cases(__file__, "pruned_functions.txt"))
 def test_a_function_of_a_column_prunes(five: ds.DeltaTable, where: str, files: str) -> None:
     assert "".join(five.scan(where=where).files()["path"].to_pylist()) == files
 
@@ -125,7 +122,7 @@ def _preimages_of_random_results(seed: int) -> list[tuple[types.DataType, str]]:
     bound = bind_expression(node, schema, (), "none", zone)
     result = type_of(bound)
     assert result is not None
-    results = [(value, _value(bound, value, zone)) for value in [*values, None]]
+    results = [(value, value_of(bound, value, zone)) for value in [*values, None]]
     outcomes = []
     for _, wanted in results:
         op = rng.choice(["=", "!=", "<", "<=", ">", ">="])
@@ -147,7 +144,7 @@ def _constant(rng: random.Random, type_: types.DataType) -> Literal:
     return Literal(random_value(rng, type_), type_)
 
 
-def _value(node: Node, value: Any, zone: str) -> Any:
+def value_of(node: Node, value: Any, zone: str) -> Any:
     try:
         return evaluate(node, {("c",): value}, zone)
     except EvaluationError:

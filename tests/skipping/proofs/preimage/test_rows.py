@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.skipping.proofs.preimage.value_sets import holds
-from deltaskip.sparkexpr import EvaluationError
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.nodes import Call, Compare, IsNull, Literal, Node, Not, walk
 from deltaskip.sparkexpr.preimages.ordinals import domain_of, ordinal_of, value_at
 from deltaskip.sparkexpr.types.data_types import FLOAT, STRING, DataType
 from tests.each import each
 from tests.extent import extent, seed
+from tests.skipping.proofs.preimage.test_preimage import value_of
 from tests.skipping.random_tables import TYPES, random_value
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import Case, bound, cases
@@ -94,7 +93,7 @@ def checked(rng: random.Random, case: Case) -> tuple[list[str], bool]:
         at = None if value is None else ordinal_of(type_, value)
         near = [] if at is None else [at + by for by in (-1, 1) if domain.low <= at + by < domain.stop]
         values += [value_at(type_, each) for each in near]
-    answers = [(value, _value(node, value, case.zone)) for value in values]
+    answers = [(value, value_of(node, value, case.zone)) for value in values]
     known = [answer for _, answer in answers if answer is not None]
     leaves: list[Node] = [IsNull(node), Not(IsNull(node))]
     for wanted in rng.sample(known, min(extent(2, 4), len(known))):
@@ -108,17 +107,10 @@ def checked(rng: random.Random, case: Case) -> tuple[list[str], bool]:
             continue
         narrow = narrow or bool(found[1].spans != domain.all or found[1].cycles)
         for value, _ in answers:
-            if _value(leaf, value, case.zone) is True and not _contains(found[1], type_, value):
+            if value_of(leaf, value, case.zone) is True and not _contains(found[1], type_, value):
                 wrong.append(f"{case.key} of {value!r}: {leaf}")
     return wrong, narrow
 
 
 def _contains(values: Any, type_: DataType, value: Any) -> bool:
     return bool(values.null) if value is None else holds(values, ordinal_of(type_, value))
-
-
-def _value(node: Node, value: Any, zone: str) -> Any:
-    try:
-        return evaluate(node, {("c",): value}, zone)
-    except EvaluationError:
-        return None
