@@ -65,7 +65,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "spark": 14_350,
     "sparkexpr": 16_950,
     "statements": 1_350,
-    "stats": 3_050,
+    "stats": 3_100,
     "storage": 2_650,
     "table": 3_100,
     "transforms": 200,
