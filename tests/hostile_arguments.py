@@ -173,6 +173,8 @@ VALID: dict[str, Any] = {
     "right": "b",
     "MapType.value": LONG,
     "value": "a",
+    "shape": "POINT(1 1)",
+    "distance": 1.0,
     "prefix": "a",
     "suffix": "a",
     "part": "a",

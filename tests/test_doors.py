@@ -30,9 +30,10 @@ from tests.faults import ERRORS, PLACES, Below
 
 # Values, whose methods call nothing: `tests/test_hostile_arguments.py` holds what they raise.
 VALUES = {
-    "AddCdcFile", "AddFile", "CollationId", "CommitInfo", "DeletionVectorDescriptor", "FileSizes", "Format", "History",
-    "LeafReport", "Metadata", "OptimizeResult", "Options", "Protocol", "RecomputePlan", "RemoveFile", "ScanMetrics",
-    "Sidecar", "SortOrder", "StructType", "TableCoverage", "TableDetail", "UnknownType", "VacuumResult",
+    "AddCdcFile", "AddFile", "CollationId", "CommitInfo", "DeletionVectorDescriptor", "FileSizes", "Format",
+    "GeographyType", "GeometryType", "History", "LeafReport", "Metadata", "OptimizeResult", "Options", "Protocol",
+    "RecomputePlan", "RemoveFile", "ScanMetrics", "Sidecar", "SortOrder", "StructType", "TableCoverage",
+    "TableDetail", "UnknownType", "VacuumResult",
     # Protocols, whose implementations are marked.
     "Collation", "TableCatalog", "TransactionalTableCatalog",
 }  # fmt: skip

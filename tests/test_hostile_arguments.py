@@ -22,6 +22,11 @@ WORDS = {
     "left": ("value to compare",),
     "right": ("value to compare",),
     "prefix": ("value to compare", "literal"),
+    "by": ("by", "column", "order", "text"),
+    # The files of the table are not there.
+    "plain": ("plain", "data file"),
+    "shape": ("value to compare", "literal"),
+    "distance": ("value to compare", "literal"),
     "suffix": ("value to compare", "literal"),
     "part": ("value to compare", "literal"),
     "value": ("value", "literal", "decimal"),

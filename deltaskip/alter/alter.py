@@ -334,7 +334,7 @@ def _bounded(state: AlteredTable) -> tuple[set[PhysicalPath], set[PhysicalPath]]
         mapping_mode=state.mode,
         properties=state.configuration,
     )
-    ordered = {column.physical for column in indexed if column.bounded and column.type != t.VARIANT}
+    ordered = {column.physical for column in indexed if column.ordered}
     return ordered, {column.physical for column in indexed}
 
 

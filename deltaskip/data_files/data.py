@@ -34,7 +34,7 @@ ROWS = (
 # What pandas calls columns of objects of one kind. It takes datetimes for dates.
 _ONE_KIND = ("string", "bytes", "boolean", "integer", "floating", "decimal", "empty")
 # Libraries whose objects return the same rows each time.
-_REPEATABLE = ("pyarrow", "pandas", "polars", "deltaskip")
+_REPEATABLE = ("pyarrow", "pandas", "geopandas", "polars", "deltaskip")
 
 
 class GivenRows:
@@ -220,7 +220,10 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
     try:
         if datasets is not None and isinstance(data, datasets.Scanner):
             return data.to_reader()
-        if library == "pandas" and hasattr(data, "reset_index"):
+        if library == "geopandas" and hasattr(data, "to_arrow") and hasattr(data, "reset_index"):
+            # As WKB, with the coordinate reference system in the metadata of the extension type geoarrow.wkb.
+            data = _with_index_as_columns(data).to_arrow(index=False)
+        elif library == "pandas" and hasattr(data, "reset_index"):
             data = _with_index_as_columns(data)
             _check_objects(data, name)
         elif not hasattr(data, "__arrow_c_stream__") and hasattr(data, "__arrow_c_array__"):

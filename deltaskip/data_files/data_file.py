@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 from deltaskip.actions import AddFile
 from deltaskip.actions.paths import encode_path
 from deltaskip.doors import first_line
-from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
+from deltaskip.stats.boxes import WkbType
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
@@ -201,6 +202,8 @@ def dictionary_columns(table: pa.Table) -> list[str]:
     step = max(1, len(table) // _SAMPLE_ROWS)
     sample = None if step == 1 else pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
     for name, column in zip(table.column_names, table.columns, strict=True):
+        if isinstance(column.type, WkbType):
+            column = column.cast(column.type.storage_type)
         if pa.types.is_nested(column.type):
             found.extend(_leaf_paths(name, column.type))
         elif not pa.types.is_boolean(column.type):
@@ -306,5 +309,12 @@ def _type(data_type: t.DataType, mode: t.MappingMode, path: str, ids: Mapping[st
                 pa.field("key", _type(key, mode, of_key, ids), False, parquet_id(ids.get(of_key))),
                 pa.field("value", _type(value, mode, of_value, ids), True, parquet_id(ids.get(of_value))),
             )
+        case t.GeographyType(_, algorithm) if algorithm != "spherical":
+            raise UnsupportedFeature(
+                f"The column {path} has the edges {algorithm}, which pyarrow writes to no file: use edges that are "
+                f"spherical, or write through Spark."
+            )
+        case t.GeometryType() | t.GeographyType():
+            return WkbType(data_type)
         case _:
             return t.arrow_type(data_type)

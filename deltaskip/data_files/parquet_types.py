@@ -25,6 +25,8 @@ _OF_VARIANT = {"metadata", "value", "typed_value"}
 _NAME, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 4, 6, 7, 8, 9, 10
 _STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE = 1, 2, 3, 4, 5, 6
 _TIMESTAMP, _INTEGER, _UNKNOWN, _JSON, _BSON, _VARIANT = 8, 10, 11, 12, 13, 16
+_GEOMETRY, _GEOGRAPHY = 17, 18
+_BYTES = 6
 _SIGNED: dict[int, t.DataType] = {8: t.BYTE, 16: t.SHORT, 32: t.INTEGER, 64: t.LONG}
 # The narrowest type that contains all values.
 _UNSIGNED: dict[int, t.DataType] = {8: t.SHORT, 16: t.INTEGER, 32: t.LONG, 64: t.DecimalType(20, 0)}
@@ -209,6 +211,9 @@ class FileColumns:
             found = _leaf_type(node, path)
         except SchemaError as error:
             return f"its column cannot be read: {str(error).rstrip('.')}"
+        if isinstance(wanted, t.GEOSPATIAL) and (found == t.BINARY or _same_shapes(found, wanted)):
+            # Spark 4.1 wrote WKB without a logical type.
+            return None
         if found == wanted or (found, wanted) in ((t.INTEGER, t.YEAR_MONTH), (t.LONG, t.DAY_TIME)):
             return None
         if found in _INTEGERS and wanted in _INTEGERS and _INTEGERS.index(found) < _INTEGERS.index(wanted):
@@ -229,6 +234,15 @@ class FileColumns:
         except SchemaError as error:
             return f"its column cannot be read: {str(error).rstrip('.')}"
         return f"its column {t.display_name(path)} is {found}, and {_shown(wanted)} in the table"
+
+
+def _same_shapes(found: t.DataType, wanted: t.DataType) -> bool:
+    match found, wanted:
+        case t.GeometryType(crs), t.GeometryType(other):
+            return t.same_crs(crs, other)
+        case t.GeographyType(crs, algorithm), t.GeographyType(other, edges):
+            return algorithm == edges and t.same_crs(crs, other)
+    return False
 
 
 def is_shredded(footer: Footer, schema: t.StructType) -> bool:
@@ -309,6 +323,10 @@ def _leaf_type(node: ParquetNode, path: tuple[str, ...]) -> t.DataType:
     return found
 
 
+def _crs(logical: dict[int, Any]) -> str:
+    return bytes(logical.get(1, b"")).decode() or t.DEFAULT_CRS
+
+
 def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataType]:
     # The numbers of parquet.thrift's Type: BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED.
     physical = node.physical_type
@@ -328,6 +346,12 @@ def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataTy
             yield t.TIMESTAMP if logical[_TIMESTAMP].get(1, True) else t.TIMESTAMP_NTZ
     elif physical == 6 and (_STRING in logical or _ENUM in logical or _JSON in logical):
         yield t.STRING
+    elif physical == _BYTES and _GEOMETRY in logical:
+        yield t.GeometryType(_crs(logical[_GEOMETRY]))
+    elif physical == _BYTES and _GEOGRAPHY in logical:
+        edges = logical[_GEOGRAPHY].get(2, 0)
+        if 0 <= edges < len(t.ALGORITHMS):
+            yield t.GeographyType(_crs(logical[_GEOGRAPHY]), t.ALGORITHMS[edges])
     elif (physical == 6 and (not logical or _BSON in logical)) or (physical == 7 and not logical):
         yield t.BINARY
     elif not logical and physical in (0, 3, 4, 5):

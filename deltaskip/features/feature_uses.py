@@ -27,10 +27,11 @@ def uses_of(properties: TableProperties, schema: t.StructType) -> dict[tuple[str
             found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
             if found is not None:
                 uses.setdefault(found, f"{key} of the column {field.name}")
-        for type_, names in _USING_TYPES.items():
-            # A field of a struct is reported by its own name.
-            if type_ in t.nested_types(field.type, into_structs=False):
-                uses.setdefault(names, f"the type {t.simple_string(type_)} of the column {field.name}")
+        # A field of a struct is reported by its own name.
+        for type_ in t.nested_types(field.type, into_structs=False):
+            of_type = _GEOSPATIAL if isinstance(type_, t.GEOSPATIAL) else _USING_TYPES.get(type_)
+            if of_type is not None:
+                uses.setdefault(of_type, f"the type {t.simple_string(type_)} of the column {field.name}")
     return uses
 
 
@@ -77,6 +78,7 @@ _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     t.DEFAULT_KEY: ("allowColumnDefaults",),
     t.COLLATIONS_KEY: feature_names("collations"),
 }
+_GEOSPATIAL = ("geospatial", "geospatial-dev")
 _USING_TYPES: Mapping[t.DataType, tuple[str, ...]] = {
     t.TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ", "timestampWithoutTimezone"),
     t.VARIANT: feature_names("variantType"),

@@ -99,7 +99,6 @@ def _unwritten(name: str, note: str) -> TableFeature:
 
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
-_GEOSPATIAL = "geometry and geography columns cannot be read"
 _INDEX = "every commit must keep an index from keys to rows"
 _REDIRECT = "which a table property of the feature's name describes"
 _UNSIGNED = "columns of unsigned integers cannot be read"
@@ -152,8 +151,8 @@ _ROWS = (
     ),
     _refused("catalogOwned", _CATALOG_DRAFT),
     _refused("catalogOwned-preview", _CATALOG_DRAFT),
-    _refused("geospatial", _GEOSPATIAL),
-    _refused("geospatial-dev", _GEOSPATIAL),
+    _both("geospatial", "Spark 4.2 or later reads the columns"),
+    _both("geospatial-dev", "the preview of geospatial"),
     _writer("columnMappingUsageTracking", requires=("columnMapping",)),
     _unwritten("icebergWriterCompatV1", "files and schemas must follow the rules of Iceberg's writers"),
     _unwritten("icebergWriterCompatV3", "files and schemas must follow the rules of Iceberg's writers"),

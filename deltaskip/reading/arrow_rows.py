@@ -34,7 +34,7 @@ from deltaskip.settings import options
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.nodes import And, Node, columns_of, top_level_columns
-from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType
+from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType, extension_metadata, storage_type
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
@@ -61,7 +61,14 @@ def arrow_schema_of(scan: Scan) -> pa.Schema:
     paths = _paths(scan)
     if paths is not None:
         fields = [replace(field_at(scan.snapshot.schema, path), name=name) for name, path in paths.items()]
-    return pa.schema([pa.field(field.name, row_type(field, scan)) for field in fields])
+    return pa.schema(
+        [pa.field(field.name, row_type(field, scan), metadata=extension_metadata(field.type)) for field in fields]
+    )
+
+
+def plain_schema_of(scan: Scan) -> pa.Schema:
+    """Return `arrow_schema_of` for other engines: shapes are binary, without the extension type that fields name."""
+    return pa.schema([pa.field(field.name, storage_type(field.type)) for field in arrow_schema_of(scan)])
 
 
 # A file, as one row with the columns FILE_COLUMNS, the open file, and the row groups to read (None: those not pruned).

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaskip.as_frames import frame_of
-from deltaskip.reading.arrow_rows import arrow_schema_of
+from deltaskip.reading.arrow_rows import plain_schema_of
 from deltaskip.reading.pushed import pushed_polars_filter
 from deltaskip.sparkexpr.values.arrow_values import no_rows
 
@@ -24,14 +24,14 @@ def data_frame(scan: TableScan) -> polars.DataFrame:
     import polars
 
     frames = [frame_of(pa.Table.from_batches([each])) for each in scan.row_batches(scan.note_metrics, views=True)]
-    return polars.concat(frames, rechunk=False) if frames else frame_of(no_rows(arrow_schema_of(scan)))
+    return polars.concat(frames, rechunk=False) if frames else frame_of(no_rows(plain_schema_of(scan)))
 
 
 def lazy_frame(scan: TableScan) -> polars.LazyFrame:
     """Return a LazyFrame of the rows of a scan, see `TableScan.to_polars`."""
     from polars.io.plugins import register_io_source
 
-    schema = frame_of(no_rows(arrow_schema_of(scan))).schema
+    schema = frame_of(no_rows(plain_schema_of(scan))).schema
     return register_io_source(partial(_frames, scan), schema=schema, is_pure=True)
 
 

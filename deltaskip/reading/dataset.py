@@ -59,7 +59,7 @@ def arrow_dataset(scan: Scan) -> pds.Dataset:
             if misfit is not None:
                 raise _refused(root, f"the file {location} {misfit}")
     system = pfs.LocalFileSystem() if all(map(is_local, locations)) else pfs.PyFileSystem(_DataFiles(storage))
-    form = pds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+    form = pds.ParquetFileFormat(coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False)
     values = one_chunk(files["partition_values"])
     columns = [one_chunk(pc.struct_field(values, [name])) for name in partitions]
     fragments = []

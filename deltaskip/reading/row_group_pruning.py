@@ -52,7 +52,7 @@ from deltaskip.skipping.program import (
 from deltaskip.skipping.sought_values import SoughtValues
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.kernels import Lane, constant_lane
-from deltaskip.sparkexpr.types import MappingMode
+from deltaskip.sparkexpr.types import VARIANT, MappingMode
 from deltaskip.sparkexpr.values import of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.bloom_filters import has_filter
@@ -260,10 +260,14 @@ def _by_footers(term: Term) -> Term:
             return Keep() if any(isinstance(child, Keep) for child in found) else AnyOf(found)
         case CollatedBound() | CollatedPrefix() | PartitionTerm():
             return Keep()
-        case _ if any(leaf.field is not None and leaf.field.inside for leaf in Program(term).stat_leaves):
+        case _ if any(_is_inside_variant(leaf.field) for leaf in Program(term).stat_leaves):
             return Keep()
         case _:
             return term
+
+
+def _is_inside_variant(field: StatField | None) -> bool:
+    return field is not None and bool(field.inside) and field.container == VARIANT
 
 
 class _RowGroups:
@@ -278,6 +282,8 @@ class _RowGroups:
     def bound(self, field: StatField, side: Side) -> pa.Array:
         facts = self._of(field)
         found = [each.extremes.low if side == "min" else each.extremes.high for each in facts]
+        if field.inside:
+            return arrow_array([box and box.bound(field.inside, side) for box in found], pa.float64())
         match field.kind:
             case BoundKind.DOUBLE:
                 if not self._orders_nan(field):

@@ -10,7 +10,7 @@ import pyarrow.dataset as pds
 
 from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
-from deltaskip.reading.arrow_rows import arrow_schema_of
+from deltaskip.reading.arrow_rows import plain_schema_of
 from deltaskip.reading.pushed import DuckDBFilter
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
     @property
     def schema(self) -> pa.Schema:
         """The schema of the rows."""
-        return arrow_schema_of(self._scan)
+        return plain_schema_of(self._scan)
 
     def scanner(
         self, columns: Sequence[str] | dict[str, Any] | None = None, filter: Any = None, **options: Any
@@ -97,7 +97,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
             wanted = {*columns, *read}
             names = [name for name in every if name in wanted]
         narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
-        reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), narrowed.row_batches(scan.note_metrics))
+        reader = pa.RecordBatchReader.from_batches(plain_schema_of(narrowed), narrowed.row_batches(scan.note_metrics))
         return ScanScanner(reader, columns, None if exact else filter, options)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:

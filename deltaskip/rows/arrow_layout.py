@@ -122,6 +122,9 @@ def plain_array(array: pa.Array, data_type: t.DataType, path: _PATH, table: str)
             return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=_nulls(array))
         case t.MapType():
             return _map(array, data_type, path, table)
+        case t.GeometryType() | t.GeographyType() if pa.types.is_struct(kind):
+            # As Spark gives them to Python: an SRID, and WKB, which is null with the struct.
+            return plain_array(array.flatten()[1], data_type, path, table)
         case _ if data_type == t.VARIANT:
             return _struct(array, [t.StructField(member.name, t.BINARY) for member in kind], path, table)
         case _:

@@ -21,7 +21,7 @@ from deltaskip.rows.store import matched_fields
 from deltaskip.sparkexpr import EvaluationError, Undecided, needs_session
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
-from deltaskip.sparkexpr.values import cast_value, java_text
+from deltaskip.sparkexpr.values import cast_value, first_not_wkb, java_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone
@@ -31,6 +31,7 @@ WRITE_FROM_SPARK = "Write the rows as a DataFrame of a Spark session."
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
+_SHOWN_BYTES = 9
 # Doubles up to this are integers of 64 bits, whatever the rounding.
 _EXACT_IN_DOUBLE = 2**53 - 1
 
@@ -67,10 +68,14 @@ def store_array(array: pa.Array, target: t.DataType, path: _PATH, where: ArrowTa
         return pa.nulls(len(array), wanted)
     if target == t.VARIANT:
         return _variant(array, path, where)
-    # Variants are checked, and the members that files require below a null are added.
-    if array.type == wanted and t.VARIANT not in t.nested_types(target):
+    # Variants are checked, and the members that files require below a null are added. WKB is checked.
+    if array.type == wanted and not any(
+        each == t.VARIANT or isinstance(each, t.GEOSPATIAL) for each in t.nested_types(target)
+    ):
         return array
     match target:
+        case t.GeometryType() | t.GeographyType():
+            return _wkb(array, target, path, where)
         case t.StructType():
             return _struct(array, target, path, where)
         case t.ArrayType(element):
@@ -148,6 +153,15 @@ def _check_variants(metadata: pa.Array, value: pa.Array, array: pa.Array, path: 
     if first >= 0:
         shown = f"with the metadata X'{metadata[first].as_py().hex()}' and value X'{value[first].as_py().hex()}'"
         raise value_violation(t.display_name(path), type_text(t.VARIANT).upper(), shown, where.table)
+
+
+def _wkb(array: pa.Array, target: t.DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    """The shapes. Raises RowViolation for bytes that are not WKB, as far as the first ones show."""
+    broken = first_not_wkb(array)
+    if broken is not None:
+        shown = f"X'{array[broken].as_py()[:_SHOWN_BYTES].hex()}…' (WKB without flags and SRID, ISO, is needed)"
+        raise value_violation(t.display_name(path), type_text(target).upper(), shown, where.table)
+    return array
 
 
 def _struct(array: pa.StructArray, target: t.StructType, path: _PATH, where: ArrowTarget) -> pa.Array:

@@ -19,6 +19,7 @@ from deltaskip.schema.user_schema import with_declared_intervals
 from deltaskip.sparkexpr import types as t
 
 # The metadata of a DataFrame's column that a new column keeps.
+_NO_CRS = t.crs_of_srid(0)
 _KEPT_KEYS = (t.COMMENT_KEY, t.COLLATIONS_KEY, t.CHAR_VARCHAR_KEY)
 
 
@@ -209,6 +210,7 @@ def incoming_schema(schema: pa.Schema, table_schema: t.StructType) -> t.StructTy
     """Return the schema of Arrow data for a plan.
 
     A struct of two binaries is a variant if the table's column is one, and a UUID is a string if the column is one.
+    Binary is WKB if the column has shapes, and shapes without a coordinate reference system have that of the column.
 
     Raises SchemaError for an Arrow type without a counterpart in Delta.
     """
@@ -236,6 +238,12 @@ def _type(arrow: pa.Field, given: t.DataType, target: t.DataType) -> t.DataType:
         case t.PrimitiveType("integer"), t.UnknownType() if target == t.YEAR_MONTH:
             # Arrow's form of the type, see `arrow_type`.
             return t.YEAR_MONTH
+        case t.PrimitiveType("binary"), t.GeometryType() | t.GeographyType():
+            return target
+        case t.GeometryType(crs), t.GeometryType(wanted) if crs == _NO_CRS or t.same_crs(crs, wanted):
+            return target
+        case t.GeographyType(crs, edges), t.GeographyType(wanted, same) if edges == same and t.same_crs(crs, wanted):
+            return target
         case t.PrimitiveType("timestamp"), t.UnknownType() if target == t.NANOS:
             return target
         case t.PrimitiveType("timestamp_ntz"), t.UnknownType() if target == t.NANOS_NTZ:

@@ -133,6 +133,9 @@ def check_assignable(
             # 2026-01-31 without quotes is 2026 minus 1 minus 31.
             days = target == t.DATE and is_numeric(source)
             cure = "write a date as DATE'2026-01-31'" if days else "cast it explicitly"
+            if isinstance(target, t.GEOSPATIAL):
+                srid = t.srid_of(target.crs)
+                cure = f"write shapes as ST_GeomFromWKB(…, {srid}), or append WKB as binary"
             cure = f"{cure}, since spark.sql.storeAssignmentPolicy is STRICT" if strict else cure
             raise SchemaError(
                 f"{t.simple_string(source).upper()} cannot be stored in the column {t.display_name(path)} of {table}, "

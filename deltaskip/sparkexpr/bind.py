@@ -396,7 +396,7 @@ def _kind(type_: t.DataType) -> str | None:
             return type(type_).__name__.removesuffix("Type").lower()
         case _ if type_ in INTERVALS:
             return "interval" if type_ == CALENDAR else "months" if type_ in YEAR_MONTHS else "time"
-        case t.UnknownType():
+        case t.UnknownType() | t.GeometryType() | t.GeographyType():
             return None
     return "variant" if type_ == t.VARIANT else "atomic"
 
@@ -650,7 +650,8 @@ def _fold(node: n.Node, time_zone: str) -> n.Node:
     if not all(isinstance(child, n.Literal) or is_closed(child) for child in n.children_of(node)):
         return node
     type_ = coerce.type_of(node)
-    if type_ is None:
+    if type_ is None or isinstance(type_, t.GEOSPATIAL):
+        # A shape stays as it was written, which may be WKT.
         return node
     if isinstance(node, n.Collate):
         # A literal has no collation, and an explicit collation applies to the whole comparison.

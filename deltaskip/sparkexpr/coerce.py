@@ -110,6 +110,8 @@ def castable(source: t.DataType, target: t.DataType) -> bool:
         return True
     if source in INTERVALS:
         return interval_castable(source, target)
+    if isinstance(source, t.GEOSPATIAL) or isinstance(target, t.GEOSPATIAL):
+        return False
     if t.VARIANT in (source, target) or is_nested(target) or (is_nested(source) and target != t.STRING):
         return False
     if t.STRING in (source, target):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NoReturn
 
 from deltaskip.doors import door
@@ -11,7 +12,7 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, long_list
 from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.text.type_names import type_named
-from deltaskip.sparkexpr.types.data_types import DataType
+from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, DataType
 
 _PART = regex(r"`((?:[^`]|``)*)`|([^`.]+)")
 
@@ -222,12 +223,38 @@ class ColumnExpr:
         return self._call("endswith", suffix)
 
     def contains(self, part: object) -> ColumnExpr:
-        """Return `contains(self, part)`.
+        """Return `contains(self, part)`, or of a shape, `ST_Contains(self, part)`.
 
         Args:
-            part: The string to look for, or an expression.
+            part: The string to look for, an expression, or a shape of shapely.
         """
-        return self._call("contains", part)
+        return self._call("st_contains", _shape(part)) if hasattr(part, "wkb") else self._call("contains", part)
+
+    def intersects(self, shape: object) -> ColumnExpr:
+        """Return `ST_Intersects(self, shape)`: whether two shapes have a point in common.
+
+        Args:
+            shape: A shape of shapely, its WKT as str or its WKB as bytes, or an expression. Without an SRID, it has the
+                coordinate reference system of the column.
+        """
+        return self._call("st_intersects", _shape(shape))
+
+    def within(self, shape: object) -> ColumnExpr:
+        """Return `ST_Within(self, shape)`: whether no point is outside of a shape, and not all are on its boundary.
+
+        Args:
+            shape: See `intersects`.
+        """
+        return self._call("st_within", _shape(shape))
+
+    def dwithin(self, shape: object, distance: object) -> ColumnExpr:
+        """Return `ST_DWithin(self, shape, distance)`: whether two shapes are at most as far apart as a distance.
+
+        Args:
+            shape: See `intersects`.
+            distance: The distance in units of the coordinate reference system, such as degrees or meters.
+        """
+        return _call("st_dwithin", self, _shape(shape), distance)
 
     def rlike(self, pattern: object) -> ColumnExpr:
         """Return `self RLIKE pattern`.
@@ -341,6 +368,19 @@ def to_node(value: object) -> n.Node:
     if isinstance(value, ColumnExpr):
         return value.node
     return value if isinstance(value, n.Node) else literal_node(value)
+
+
+def _shape(value: object) -> n.Node:
+    """The node of a shape of shapely, of WKT or of WKB; other values as by `to_node`."""
+    if isinstance(value, str):
+        return n.Call("st_geomfromtext", (n.Literal(value, STRING),))
+    if isinstance(value, bytes):
+        return n.Call("st_geomfromwkb", (n.Literal(value, BINARY),))
+    if not hasattr(value, "wkb"):
+        return to_node(value)
+    shapely = import_module("shapely")
+    wkb, srid = n.Literal(shapely.to_wkb(value, flavor="iso"), BINARY), int(shapely.get_srid(value))
+    return n.Call("st_geomfromwkb", (wkb, n.Literal(srid, INTEGER)) if srid else (wkb,))
 
 
 def _call(name: str, *args: object) -> ColumnExpr:

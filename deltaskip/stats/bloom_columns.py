@@ -61,4 +61,4 @@ def _is_all_null(footer: Footer, group: int, leaf: int) -> bool:
 
 def _has_filter(column: StatColumn) -> bool:
     """Not booleans, and not floats, of which different bytes are equal."""
-    return column.type == t.BINARY or (column.bounded and column.type not in t.FLOATING and column.type != t.VARIANT)
+    return column.type == t.BINARY or (column.ordered and column.type not in t.FLOATING)

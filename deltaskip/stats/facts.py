@@ -9,6 +9,7 @@ from typing import Any
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.types import DataType
+from deltaskip.stats.layout import Side
 from deltaskip.stats.stored_bounds import Bound
 
 
@@ -32,8 +33,30 @@ class PathExtremes:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """The bounding box of shapes.
+
+    axes: The least and the greatest x, y, z and m; None for coordinates that are unknown, or that the shapes lack.
+    """
+
+    axes: tuple[tuple[float, float] | None, ...]
+
+    def joined(self, other: Box) -> Box:
+        """Return the box of the rows of both. An axis that one of them lacks may have any values there."""
+        pairs = zip(self.axes, other.axes, strict=True)
+        return Box(tuple(a and b and (min(a[0], b[0]), max(a[1], b[1])) for a, b in pairs))
+
+    def bound(self, axis: str, side: Side) -> float | None:
+        """Return the least or the greatest coordinate of an axis, x or y; None if it is unknown."""
+        found = self.axes["xyzm".index(axis)]
+        return None if found is None else found[0 if side == "min" else 1]
+
+
+@dataclass(frozen=True, slots=True)
 class Extremes:
-    """The least and the greatest value of the rows, None if there is no value. Of variants, both are PathExtremes.
+    """The least and the greatest value of the rows, None if there is no value.
+
+    Of variants, both are PathExtremes, and of shapes, both are a Box.
 
     If `known` is False, other values may exceed them.
     """
@@ -76,9 +99,9 @@ def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]
             return UNKNOWN
         if a.low is None or b.low is None:
             return b if a.low is None else a
-        if isinstance(a.low, PathExtremes):
-            paths = a.low.joined(b.low)
-            return Extremes(paths, paths)
+        if isinstance(a.low, PathExtremes | Box):
+            both = a.low.joined(b.low)
+            return Extremes(both, both)
         return Extremes(b.low if above(a.low, b.low) else a.low, b.high if above(b.high, a.high) else a.high)
 
     return reduce(join, parts, NO_VALUES)

@@ -30,8 +30,9 @@ from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import MappingMode
+from deltaskip.sparkexpr.types import GEOSPATIAL, MappingMode
 from deltaskip.stats.believed_bounds import GREGORIAN_FROM, hybrid_calendar
+from deltaskip.stats.boxes import footer_box
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.footer_columns import AMBIGUOUS, ColumnLookup, ParquetNode, parquet_root, type_of_leaf
 from deltaskip.stats.stats_columns import StatColumn
@@ -45,6 +46,7 @@ _WRITER = regex(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
 COLUMNS, GROUP_ROWS = 1, 3
 META, NUM_VALUES, _CHUNK_BYTES, _DATA_PAGE, _DICTIONARY_PAGE, STATISTICS = 3, 5, 7, 9, 11, 12
+_SIZES, _DEFINED = 16, 3
 NULL_COUNT, MAX, MIN, MAX_EXACT, MIN_EXACT, NAN_COUNT = 3, 5, 6, 7, 8, 9
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """The errors that a damaged footer causes."""
@@ -262,7 +264,7 @@ def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tup
         return ColumnFacts(rows, NO_VALUES), False
     if not plan.column.bounded:
         return ColumnFacts(nulls), nulls is None
-    extremes = _extremes(plan, groups)
+    extremes = _boxes(plan, groups) if isinstance(plan.column.type, GEOSPATIAL) else _extremes(plan, groups)
     return ColumnFacts(nulls, extremes or UNKNOWN), nulls is None or extremes is None
 
 
@@ -321,13 +323,20 @@ def _null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> int 
     for group in groups:
         meta = _chunk(group, plan.nodes[-1].first_leaf)
         statistics = meta.get(STATISTICS, {})
-        count = statistics.get(NULL_COUNT)
+        count = _nulls(meta) if isinstance(plan.column.type, GEOSPATIAL) else statistics.get(NULL_COUNT)
         if count is None or not 0 <= count <= meta[NUM_VALUES] or meta[NUM_VALUES] != group[GROUP_ROWS]:
             return None
         if count and count == meta[NUM_VALUES] and not statistics.keys().isdisjoint((MIN, MAX)):
             return None
         total += count
     return total
+
+
+def _nulls(meta: Mapping[int, Any]) -> int | None:
+    """The null count of a chunk; None if it is unknown. Shapes, which have no order, may have only SizeStatistics."""
+    count: int | None = meta.get(STATISTICS, {}).get(NULL_COUNT)
+    levels = meta.get(_SIZES, {}).get(_DEFINED)
+    return sum(levels[:-1]) if count is None and levels else count
 
 
 def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], rows: int) -> int | None:
@@ -338,6 +347,15 @@ def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], r
         return None
     statistics = (_chunk(group, plan.nodes[-1].first_leaf).get(STATISTICS, {}) for group in groups)
     return 0 if all(each.get(NULL_COUNT) == 0 for each in statistics) else None
+
+
+def _boxes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
+    """The box of a column of shapes in all row groups; None if a row group proves none."""
+    if plan.nodes is None or plan.nodes[-1].is_repeated:
+        return None
+    chunks = [_chunk(group, plan.nodes[-1].first_leaf) for group in groups]
+    there = [each for each in chunks if _nulls(each) != each[NUM_VALUES]]
+    return footer_box(there, plan.column.type)
 
 
 def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:

@@ -59,8 +59,9 @@ class StatField:
     """A column of the statistics: physical path and type, and the narrower types of older files.
 
     `widened_from` holds the type names of `delta.typeChanges` (PROTOCOL, Type Widening); `label` is the logical name.
-    `inside` is a normalized path into a variant, whose values are cast to `type`; "" for a column. Statistics then say
-    nothing about rows that lack the path (PROTOCOL, Statistics for Variant Columns).
+    `inside` is a part of the values of a column of the type `container`, with `type`; "" for a column. Of a variant, it
+    is a normalized path, and statistics say nothing about rows that lack it (PROTOCOL, Statistics for Variant Columns).
+    Of shapes, it is a coordinate, x or y.
     """
 
     physical: tuple[str, ...]
@@ -68,6 +69,7 @@ class StatField:
     label: str
     widened_from: frozenset[str] = frozenset()
     inside: str = ""
+    container: t.DataType = t.VARIANT
 
     def __hash__(self) -> int:
         return hash(self.physical)
@@ -75,7 +77,8 @@ class StatField:
     @property
     def column(self) -> StatField:
         """The column whose NULLs are counted: of a path inside a variant, the variant."""
-        return StatField(self.physical, t.VARIANT, self.label.removesuffix(f":{self.inside}")) if self.inside else self
+        label = self.label.removesuffix(f":{self.inside}")
+        return StatField(self.physical, self.container, label) if self.inside else self
 
     @property
     def kind(self) -> BoundKind | None:

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.sparkexpr.collations import Collation
-from deltaskip.sparkexpr.types import INTEGRAL_BITS, VARIANT
+from deltaskip.sparkexpr.types import GEOSPATIAL, INTEGRAL_BITS, VARIANT
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true
-from deltaskip.stats import variant_bounds
+from deltaskip.stats import boxes, variant_bounds
 from deltaskip.stats.believed_bounds import BoundForm, believed
 from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
@@ -111,8 +111,8 @@ class LoggedStats:
         inside = {leaf.field: None for leaf in wanted if leaf.side and leaf.field is not None and leaf.field.inside}
         if inside:
             wanted = [leaf for leaf in wanted if not leaf.side or leaf.field not in inside]
-            variants = (each for field in inside for each in _variants_of(field))
-            wanted += [leaf for leaf in dict.fromkeys(variants) if not self._known(leaf)]
+            whole = (each for field in inside for each in _containers_of(field))
+            wanted += [leaf for leaf in dict.fromkeys(whole) if not self._known(leaf)]
         if wanted:
             self._load(wanted)
         for field in inside:
@@ -135,8 +135,9 @@ class LoggedStats:
         self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
 
     def _inside(self, field: StatField) -> tuple[pa.Array, pa.Array, pa.BooleanArray]:
-        low, high = map(self.leaf, _variants_of(field))
-        return variant_bounds.path_bounds(low, high, field)
+        low, high = map(self.leaf, _containers_of(field))
+        read = boxes.axis_bounds if isinstance(field.container, GEOSPATIAL) else variant_bounds.path_bounds
+        return read(low, high, field)
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
         """Minimum or maximum, inclusive, in the kernel layout of `field.kind`; null if missing or unusable."""
@@ -327,6 +328,8 @@ def _expected(leaf: StatLeaf) -> tuple[int, ...]:
 def _arrow_type(leaf: StatLeaf) -> pa.DataType:
     if _is_variant(leaf):
         return variant_bounds.STRUCT_TYPE
+    if _is_point(leaf):
+        return pa.large_string()
     match _layout(leaf):
         case BoundKind.DOUBLE:
             return pa.float64()
@@ -339,8 +342,8 @@ def _arrow_type(leaf: StatLeaf) -> pa.DataType:
             return pa.int64()
 
 
-def _variants_of(field: StatField) -> list[StatLeaf]:
-    """The statistics of the column of variants in which a path is."""
+def _containers_of(field: StatField) -> list[StatLeaf]:
+    """The bounds of the column of variants in which a path is, or of shapes that have a coordinate."""
     return [StatLeaf(group, field.column) for group in _SIDES]
 
 
@@ -348,8 +351,12 @@ def _is_variant(leaf: StatLeaf) -> bool:
     return leaf.side is not None and _field(leaf).type == VARIANT
 
 
+def _is_point(leaf: StatLeaf) -> bool:
+    return leaf.side is not None and isinstance(_field(leaf).type, GEOSPATIAL)
+
+
 def _from_text(texts: pa.Array, kinds: pa.Array, leaf: StatLeaf) -> pa.Array:
-    if leaf.collation:
+    if leaf.collation or _is_point(leaf):
         return only_strings(texts, kinds)
     if _is_variant(leaf):
         return variant_bounds.of_texts(only_strings(texts, kinds))
@@ -357,7 +364,7 @@ def _from_text(texts: pa.Array, kinds: pa.Array, leaf: StatLeaf) -> pa.Array:
 
 
 def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
-    if leaf.collation:
+    if leaf.collation or _is_point(leaf):
         is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         return values if is_text else pa.nulls(len(values), pa.large_string())
     if _is_variant(leaf):

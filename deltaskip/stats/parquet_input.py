@@ -50,7 +50,8 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
     """
 
     def __init__(self, source: Any, metadata: pq.FileMetaData | None = None, **options: Any) -> None:
-        options_of_int96 = {"coerce_int96_timestamp_unit": "us", **options}
+        # Whatever extension types other libraries register, shapes are binary.
+        options_of_int96 = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False, **options}
         try:
             super().__init__(source, metadata=metadata, **options_of_int96)
         except (OSError, pa.ArrowInvalid):
@@ -130,7 +131,8 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
     @cached_property
     def _as_bytes(self) -> pq.ParquetFile:
         source, options = self._given
-        return pq.ParquetFile(source, metadata=_with_bytes(self.metadata), **options)
+        without = {"arrow_extensions_enabled": False, **options}
+        return pq.ParquetFile(source, metadata=_with_bytes(self.metadata), **without)
 
     def _as_read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return as_read(batch, self._schema_of(batch.schema))

@@ -16,7 +16,8 @@ from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.functions import variant_path_extremes
-from deltaskip.sparkexpr.types import VARIANT, DataType
+from deltaskip.sparkexpr.types import GEOSPATIAL, VARIANT, DataType
+from deltaskip.stats.boxes import box_of
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, PathExtremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
@@ -218,6 +219,8 @@ def _batch_facts(array: pa.Array, live: pa.BooleanArray | None, column: ScannedC
         array = array.filter(live)
     if column.of_variants:
         return ColumnFacts(nulls, path_extremes(unshredded(array, VARIANT)))
+    if isinstance(column.plan.column.type, GEOSPATIAL):
+        return ColumnFacts(nulls, box_of(array, column.plan.column.type))
     extremes = _array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
     collated = tuple(_collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
     return ColumnFacts(nulls, extremes, collated)

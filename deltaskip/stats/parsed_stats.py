@@ -104,6 +104,9 @@ class StatsStruct:
 
 
 def _arrow_type(type_: t.DataType) -> pa.DataType:
+    if isinstance(type_, t.GEOSPATIAL):
+        # The points of boxes are texts.
+        return pa.string()
     return variant_bounds.STRUCT_TYPE if type_ == t.VARIANT else t.arrow_type(type_)
 
 
@@ -172,7 +175,7 @@ def instant_bounds(schema: t.StructType, mode: t.MappingMode) -> Instants:
 
 
 def _other(text: pa.Array, kind: pa.Array, type_: t.DataType) -> pa.Array:
-    arrow = t.arrow_type(type_)
+    arrow = _arrow_type(type_)
     if type_ == t.BOOLEAN:
         return _booleans(text, kind)
     if isinstance(type_, t.DecimalType):

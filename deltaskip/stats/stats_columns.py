@@ -31,7 +31,7 @@ class StatColumn:
     collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
     contains every column. delta-spark writes no bounds for booleans, binary, arrays and maps. The bounds of a
     collated string are in binary order: they serve comparisons in that order, and readers without collations.
-    inside_variants: Whether files have bounds of the paths inside variants.
+    inside_variants: Whether files have bounds of the paths inside variants. The bounds of shapes are boxes.
     """
 
     logical: tuple[str, ...]
@@ -42,8 +42,13 @@ class StatColumn:
     inside_variants: bool = False
     bounded: bool = field(init=False)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the bounds are values of an order, so that files can be clustered by the column."""
+        return self.bounded and self.type != t.VARIANT and not isinstance(self.type, t.GEOSPATIAL)
+
     def __post_init__(self) -> None:
-        bounded = self.type in _BOUNDED or isinstance(self.type, t.DecimalType)
+        bounded = self.type in _BOUNDED or isinstance(self.type, (t.DecimalType, *t.GEOSPATIAL))
         object.__setattr__(self, "bounded", bounded or (self.type == t.VARIANT and self.inside_variants))
 
 

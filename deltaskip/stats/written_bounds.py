@@ -16,6 +16,7 @@ from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.functions import variant_object
 from deltaskip.sparkexpr.values import EXACT, format_nanos, java_text, of_unscaled
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
+from deltaskip.stats.boxes import point_text
 from deltaskip.stats.facts import PathExtremes
 from deltaskip.stats.layout import Side
 
@@ -49,6 +50,8 @@ def bound_text(type_: t.DataType) -> BoundText:
             return _string_text
         case _ if type_ == t.VARIANT:
             return _variant_text
+        case t.GeometryType() | t.GeographyType():
+            return point_text
         case _ if type_ in t.NANOSECONDS:
             # A reader that knows the type reads all digits, and truncated maxima would be widened.
             return lambda bound, side: f'"{format_nanos(bound, type_, "T")}"'

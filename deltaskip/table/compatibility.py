@@ -234,6 +234,8 @@ FACTS: Sequence[Fact] = (
         ("polars", "refused", "the whole file fails: LogicalType union has no variant set"),
         ("duckdb chdb", "refused", "raises: unsupported type"),
         ("deltalake pyarrow daft sail", "wrong", "a struct of bytes"))),
+    Fact("GEOMETRY and GEOGRAPHY", _columns(lambda kind: isinstance(kind, t.GEOSPATIAL)), (
+        ("polars deltalake duckdb", "refused", "the table does not open: unsupported type"),)),
     Fact("VOID columns", _columns(lambda kind: kind == t.VOID), (
         ("duckdb chdb sail", "refused", "the table does not open"), ("pyarrow", "wrong", "the column is absent")),
         change="DROP COLUMN, which needs column mapping"),

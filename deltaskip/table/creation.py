@@ -342,7 +342,7 @@ def _clustering(schema: t.StructType, names: Sequence[str], mode: t.MappingMode,
     parsed = [path for name in names for path in t.parse_names(name, "cluster_by")]
     physical = [t.resolve(schema, path, mode).physical for path in parsed]
     for column in indexed_columns(schema, mapping_mode=mode, columns=names):
-        if not column.bounded:
+        if not column.ordered:
             name = t.display_name(column.logical)
             raise SchemaError(f"The table {root} cannot be clustered by {name}, because its type has no bounds.")
     return clustering_domain(physical)

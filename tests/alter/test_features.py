@@ -26,7 +26,7 @@ def test_a_feature_is_added_with_what_it_requires(tmp_path: Path) -> None:
         table.add_feature("nope")
     with pytest.raises(UnsupportedFeature, match="cannot get the feature catalogManaged later: create a table in"):
         table.add_feature("catalogManaged")
-    for name in ("liquid", "geospatial"):
+    for name in ("liquid", "fileType"):
         with pytest.raises(UnsupportedFeature, match=f"cannot write tables with the feature {name}"):
             table.add_feature(name)
 

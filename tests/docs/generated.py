@@ -21,7 +21,7 @@ from deltaskip.sparkexpr import EvaluationError, parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
-from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
+from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED, SHAPE_PREDICATES
 from deltaskip.sparkexpr.functions.function import Replaced
 from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS, CHANGING
 from deltaskip.sparkexpr.nodes import Call, Compare, Literal, walk
@@ -119,6 +119,8 @@ def _called(block: str) -> set[str]:
 
 def _skips_files(name: str) -> bool:
     """Whether a comparison of a call with its value at some edge restricts the values of the column."""
+    if name in SHAPE_PREDICATES:
+        return True
     for type_, edges in EDGES.items():
         for text in calls(name):
             case = Case(type_, text.replace("{c}", "c"))

@@ -86,6 +86,9 @@ def outcomes() -> dict[str, list[str]]:
     told: dict[str, list[str]] = {"right": [], REFUSED: [], "wrong": []}
     for text, answer in examples().items():
         type_, value = found(text)
+        if answer["type"] == ERROR and "st_" in text:
+            # Spark has its functions of shapes only with spark.sql.geospatial.enabled.
+            continue
         if value is REFUSED:
             told[REFUSED].append(text)
         elif answer["type"] == ERROR:

@@ -51,6 +51,7 @@ TABLES: dict[str, Made] = {
     "TIMESTAMP_NTZ": ("id BIGINT, n TIMESTAMP_NTZ", one("n", pa.timestamp("us"), datetime(2020, 1, 1), None), {}, [],
         nothing),
     "VARIANT": ("id BIGINT, v VARIANT", None, {}, [], nothing),
+    "GEOMETRY and GEOGRAPHY": ("id BIGINT, g GEOMETRY(4326)", None, {}, [], nothing),
     "VOID columns": ("id BIGINT, v VOID", pa.table({"id": IDS}), {}, [], nothing),
     "features that few writers know": (S, PLAIN, {"delta.enableRowTracking": "true"}, [], nothing),
     "computed and checked columns": (S, PLAIN, {"delta.constraints.c": "id > 0"}, [], nothing),
@@ -68,7 +69,7 @@ TOO = {
 }
 ALWAYS = "a Delta log"
 # Tables without rows, and one whose log a test changes.
-NOT_READ = {"VARIANT", "partitions of times"}
+NOT_READ = {"VARIANT", "GEOMETRY and GEOGRAPHY", "partitions of times"}
 # Engines have the rows of tables with these, and go wrong in conditions.
 NOT_IN_ROWS = {"partition columns", "collations", "NaN and -0.0", "-0.0 as a partition value"}
 

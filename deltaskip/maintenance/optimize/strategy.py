@@ -31,7 +31,7 @@ LEAST_SMALL_FILES = 50
 # delta-spark, autoCompact.maxFileSize: files of at most half of it are small.
 _AUTO_BYTES = 128 << 20
 
-_UNORDERED = (t.StructType, t.ArrayType, t.MapType)
+_UNORDERED = (t.StructType, t.ArrayType, t.MapType, *t.GEOSPATIAL)
 
 CurveName = Literal["range", "zorder", "hilbert"]
 """The order of rows: by one column, or along a space-filling curve through several."""

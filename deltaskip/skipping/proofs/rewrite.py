@@ -10,6 +10,7 @@ induction over a predicate without NOT above AND/OR (expr.normalize):
   null counts (proofs.terms).
 * A leaf with CASE or COALESCE: an OR over the branches (proofs.conditional).
 * A leaf whose columns each have a single value in a file: evaluation (skipping.constants).
+* A predicate over a shape and a constant one: conditions on the box of the shapes of a file (proofs.shape_boxes).
 * A leaf over the source of a generated column: a condition on that column (proofs.generated).
 * Any other leaf: the null counts of columns whose NULL makes it NULL, or Keep (proofs.unproved).
 
@@ -31,6 +32,7 @@ from deltaskip.skipping.proofs.collated import collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, has_nan, meet
+from deltaskip.skipping.proofs.shape_boxes import boxed, shape_and_constant
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import (
     LEAST_AND_GREATEST,
@@ -226,6 +228,12 @@ class _Rewriter:
         term = within(found[1], values[1])
         return None if isinstance(term, program.Keep | program.ValuesPossible) else term
 
+    def _boxed(self, node: n.Node) -> Proof | None:
+        """The condition of a predicate over a column of shapes and a constant shape; None for other leaves."""
+        found = shape_and_constant(node)
+        statistics = None if found is None else self.columns.stat_field(found[0])
+        return None if found is None or statistics is None else boxed(node, statistics, *found[1:])
+
     def _decided(self, node: n.Node, found: Found | None) -> tuple[Proof, bool]:
         """The proof of a leaf by statistics of its columns, and whether it is exact (evaluation proves no more)."""
         match node:
@@ -241,6 +249,9 @@ class _Rewriter:
                 return Proof(program.Drop(), "NOT IN is never true of a list with NULL"), True
             case n.Opaque():
                 return unproved(node, self.columns), True
+        boxed = self._boxed(node)
+        if boxed is not None:
+            return boxed, True
         collated = collated_proof(node, self.columns.stat_field, self.collations)
         if collated is not None:
             keeps = isinstance(collated.term, program.Keep)

@@ -13,8 +13,10 @@ from pyspark.sql import types as spark_types
 from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.session.checks import running_interpreter, runs_locally
 from deltaskip.spark.session.releases import without_pandas_warning
-from deltaskip.sparkexpr.types import from_arrow
+from deltaskip.sparkexpr.types import GeographyType, GeometryType, from_arrow, spark_shapes_type
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
+_SHAPES = {"geometry": GeometryType(), "geography": GeographyType()}
 _SPARK_3 = pyspark.__version__.startswith("3.")
 
 
@@ -33,6 +35,12 @@ def arrow_frame(spark: SparkSession, rows: pa.Table, schema: spark_types.StructT
     if schema is None:
         fields = from_arrow(rows.schema).fields
         schema = spark_types.StructType([spark_types.StructField(f.name, logical_type(f), f.nullable) for f in fields])
+    for at, each in enumerate(schema.fields):
+        kind = _SHAPES.get(each.dataType.typeName())
+        if kind is not None and not pa.types.is_struct(rows.schema.field(at).type):
+            rows = rows.set_column(
+                at, each.name, _shapes(rows.column(at), kind, int(getattr(each.dataType, "srid", 0)))
+            )
     if _SPARK_3:
         # Spark 3.5 takes Python rows only, which Python workers of a classic session convert: those of a local one need
         # this process's interpreter.
@@ -43,6 +51,13 @@ def arrow_frame(spark: SparkSession, rows: pa.Table, schema: spark_types.StructT
             return spark.createDataFrame(list(zip(*columns, strict=True)), schema)
     with without_pandas_warning():
         return spark.createDataFrame(pa.table([*map(_whole, rows.columns)], rows.schema), schema)
+
+
+def _shapes(column: pa.ChunkedArray, type_: GeometryType | GeographyType, srid: int) -> pa.Array:
+    """WKB as Spark takes shapes from Python."""
+    wkb, kind = one_chunk(column).cast(pa.binary()), spark_shapes_type(type_, srid)
+    members = pa.repeat(pa.scalar(srid, pa.int32()), len(wkb)), wkb.fill_null(b"")
+    return pa.StructArray.from_arrays(members, fields=list(kind), mask=wkb.is_null() if wkb.null_count else None)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:

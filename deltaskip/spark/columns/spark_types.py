@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyspark
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
@@ -71,8 +72,11 @@ def spark_type(data_type: t.DataType) -> spark_types.DataType:
 
 
 def check_returned_by_python(fields: Sequence[t.StructField], table: str, cure: str) -> None:
-    """Raise UnsupportedFeature for a struct with a void field: Spark takes no rows of such a type from Python."""
+    """Raise UnsupportedFeature for shapes, and for structs with a void field: Spark takes no such rows from Python."""
     for field in fields:
+        if any(isinstance(each, t.GEOSPATIAL) for each in t.nested_types(field.type)):
+            text = t.simple_string(field.type).upper()
+            raise UnsupportedFeature(f"The column {field.name!r} of {table} is {text}, which tasks do not read: {cure}")
         if field.type != t.VOID and holds_void(field.type):
             raise UnsupportedFeature(
                 f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not accept from "
@@ -108,11 +112,18 @@ def nullable(type_: spark_types.DataType) -> spark_types.DataType:
 
 
 def collectable(rows: DataFrame) -> DataFrame:
-    """Return the rows with nullable fields, because `toArrow` fails for NULL in a struct with NOT NULL fields."""
+    """Return the rows with nullable fields, because `toArrow` fails for NULL in a struct with NOT NULL fields.
+
+    Shapes, which PySpark 4.2 and 4.3 return as such structs, are WKB.
+    """
     types = {field.name: nullable(field.dataType) for field in rows.schema.fields}
-    if len(types) < len(rows.columns) or all(types[field.name] == field.dataType for field in rows.schema.fields):
+    shapes = {name for name, type_ in types.items() if type_.typeName() in ("geometry", "geography")}
+    same = all(types[field.name] == field.dataType for field in rows.schema.fields)
+    if len(types) < len(rows.columns) or (same and not shapes):
         return rows
-    return rows.select(*(F.col(quoted_name(name)).cast(type_).alias(name) for name, type_ in types.items()))
+    columns = {name: F.col(quoted_name(name)) for name in types}
+    collected = (F.st_asbinary(c) if name in shapes else c.cast(types[name]) for name, c in columns.items())
+    return rows.select(*(each.alias(name) for name, each in zip(columns, collected, strict=True)))
 
 
 def data_schema(stored: t.StructType, mode: t.MappingMode) -> spark_types.StructType:
@@ -158,6 +169,8 @@ def _field_type(field: t.StructField, mode: t.MappingMode, stored: bool = False)
                 if not hasattr(spark_types, "VariantType"):
                     raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.")
                 return spark_types.VariantType()
+            case t.GeometryType() | t.GeographyType():
+                return _geospatial_type(data_type, field.name)
             case _ if data_type in _PRIMITIVES:
                 return _PRIMITIVES[data_type]()
             case _:
@@ -165,6 +178,25 @@ def _field_type(field: t.StructField, mode: t.MappingMode, stored: bool = False)
                 raise SchemaError(f"Column {field.name!r} is of type {name}, which cannot be read through Spark.")
 
     return of(field.type, field.name)
+
+
+def _geospatial_type(data_type: t.GeometryType | t.GeographyType, name: str) -> spark_types.DataType:
+    """The type of shapes. Spark 4.1 has the types, and reads no files that have them."""
+    srid = t.srid_of(data_type.crs)
+    text = t.simple_string(data_type).upper()
+    if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2):
+        raise UnsupportedFeature(
+            f"Column {name!r} is {text}, which needs Spark 4.2 or newer: select the other columns, or read the rows "
+            f"without Spark."
+        )
+    is_spherical = isinstance(data_type, t.GeometryType) or data_type.algorithm == "spherical"
+    try:
+        if srid is not None and is_spherical:
+            kind = spark_types.GeometryType if isinstance(data_type, t.GeometryType) else spark_types.GeographyType
+            return kind(srid)
+    except PySparkException as error:
+        raise SchemaError(f"Column {name!r} is {text}, and Spark has no such type: {error}.") from error
+    raise SchemaError(f"Column {name!r} is {text}, and Spark has no such type.")
 
 
 def _string_type(field: t.StructField, path: str) -> spark_types.DataType:

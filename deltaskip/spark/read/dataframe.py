@@ -21,6 +21,7 @@ from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import scanned_rows, widened
 from deltaskip.spark.read.session_facts import facts_in_flight, other_server, refuse_other_server
+from deltaskip.spark.read.shape_predicates import with_shapes
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
@@ -110,6 +111,7 @@ def matching(
     frame = with_declared_lengths(frame, schema, beside)
     where, joins = _with_joins(where)
     if where is not None:
+        where = with_shapes(frame.sparkSession, where, schema, table_root)
         with predicate_errors_named(table_root):
             frame = frame.where(_condition(where))
     for join in joins:

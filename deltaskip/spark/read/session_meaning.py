@@ -21,13 +21,14 @@ from deltaskip.spark.session.java_rules import use_session_rules
 from deltaskip.spark.session.own_texts import hidden_in_flight, replaces_variables
 from deltaskip.spark.session.session_settings import all_settings, is_classic, java_view
 from deltaskip.sparkexpr import parse_sql, to_node
-from deltaskip.sparkexpr.functions import FUNCTION_NAMES
+from deltaskip.sparkexpr.functions import FUNCTION_NAMES, OF_SHAPES
 from deltaskip.sparkexpr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
 from deltaskip.sparkexpr.meaning_settings import IN_SPARK_3, LANGUAGE
 from deltaskip.sparkexpr.nodes import Call, Node, operations
 from deltaskip.sparkexpr.text.sql_text import quoted_path
 from deltaskip.sparkexpr.types import StructType
 
+_SEDONA = "org.apache.spark.sql.sedona_sql."
 _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
 # Spark 4.1, VariableSubstitution: all of these name settings of the session.
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
@@ -78,12 +79,22 @@ def meaning_in_flight(
     names = {name for each in read if each is not None for name in called_names(each)}
     asked = names & FUNCTION_NAMES if is_classic(spark) or not at_once else frozenset[str]()
     own = hidden_in_flight(spark, asked, settings)
+    of_shapes = _own_shape_functions(spark, frozenset(names)) if names & OF_SHAPES else frozenset[str]()
     variables = frozenset[tuple[str, ...]]()
     if schema is not None:
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
         variables = frozenset(tuple(map(str.lower, each)) for each in unknown if _is_variable(spark, each))
     meaning = replace(meaning, texts=texts, variables=variables)
-    return meaning, lambda: replace(meaning, functions=own())
+    return replace(meaning, functions=of_shapes), lambda: replace(meaning, functions=own() | of_shapes)
+
+
+def _own_shape_functions(spark: SparkSession, names: frozenset[str]) -> frozenset[str]:
+    """Return which of OF_SHAPES are functions of the session's user, so that their meaning is not known."""
+    found = set()
+    for name in names & OF_SHAPES:
+        if spark.catalog.functionExists(name) and not spark.catalog.getFunction(name).className.startswith(_SEDONA):
+            found.add(name)
+    return frozenset(found)
 
 
 def active_session_meaning(given: object, schema: StructType | None) -> SessionMeaning | None:

@@ -141,7 +141,8 @@ def can_collect(spark: SparkSession, layout: DataFileLayout) -> bool:
     if spark.version.startswith("3."):
         return False
     found = [each for field in layout.schema.fields for each in t.nested_types(field.type)]
-    return not any(each in (t.VARIANT, t.VOID) or isinstance(each, t.UnknownType) for each in found)
+    # PySpark 4.2 and 4.3 fail to collect shapes that are NULL.
+    return not any(each in (t.VARIANT, t.VOID) or isinstance(each, (t.UnknownType, *t.GEOSPATIAL)) for each in found)
 
 
 def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Table:

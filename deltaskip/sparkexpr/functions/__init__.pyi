@@ -1,6 +1,7 @@
 """The functions that deltaskip evaluates, each one row in the module of its family, and what Spark's functions are."""
 
 from .by_name import ALIASES, FUNCTIONS, PRESENT, REPLACED, function_node
+from .shapes import SHAPE_PREDICATES, constant_shape, library, related
 from .spark_functions import (
     AGGREGATES,
     ARGUMENT_COUNTS,
@@ -10,6 +11,7 @@ from .spark_functions import (
     LITERAL_FUNCTIONS,
     NONDETERMINISTIC,
     OF_SESSION,
+    OF_SHAPES,
     SYNTAX,
     WINDOWS,
 )
@@ -27,12 +29,17 @@ __all__ = [
     "LITERAL_FUNCTIONS",
     "NONDETERMINISTIC",
     "OF_SESSION",
+    "OF_SHAPES",
     "PRESENT",
     "REPLACED",
+    "SHAPE_PREDICATES",
     "SYNTAX",
     "WINDOWS",
     "VariantPath",
+    "constant_shape",
     "function_node",
+    "library",
+    "related",
     "shredded",
     "shredded_type",
     "shredding_of",

@@ -25,6 +25,7 @@ from deltaskip.sparkexpr.functions.numbers import NUMBERS
 from deltaskip.sparkexpr.functions.patterns import PATTERNS
 from deltaskip.sparkexpr.functions.printf import PRINTF
 from deltaskip.sparkexpr.functions.rounding import ROUNDING
+from deltaskip.sparkexpr.functions.shapes import SHAPES
 from deltaskip.sparkexpr.functions.text import TEXT
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
 from deltaskip.sparkexpr.functions.time_making import TIME_MAKING
@@ -73,6 +74,7 @@ _FAMILIES: Sequence[Mapping[str, FunctionRow]] = (
     LAMBDAS,
     JSONS,
     VARIANTS,
+    SHAPES,
 )
 _ROWS = [(name, row) for family in _FAMILIES for name, row in family.items()]
 

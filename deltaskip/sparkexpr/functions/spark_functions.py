@@ -172,12 +172,16 @@ FUNCTION_NAMES = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *ARGUMENT_COUNTS
 """Names of all built-in functions."""
 
 
+OF_SHAPES = _words("st_intersects st_contains st_within st_dwithin st_geomfromtext st_geomfromwkt")
+"""Functions of Apache Sedona, of shapes, that are evaluated here and through Spark, which does not have them."""
+
+
 def is_unknown(name: str) -> bool:
-    """Whether a call has the name of a function that Spark does not have.
+    """Whether a call has the name of a function that neither Spark nor Apache Sedona has.
 
     The names of operators are not identifiers, and `add_interval` is the sum of a time and an interval.
     """
-    return name.isidentifier() and name not in FUNCTION_NAMES and name != "add_interval"
+    return name.isidentifier() and name not in FUNCTION_NAMES and name not in OF_SHAPES and name != "add_interval"
 
 
 def meant_function(name: str) -> str:

@@ -41,7 +41,7 @@ def comparison_cure(left: t.DataType, right: t.DataType) -> str:
 def sql_name(type_: t.DataType | None) -> str:
     """Return the type's name in Spark's messages."""
     match type_:
-        case t.PrimitiveType() | t.DecimalType():
+        case t.PrimitiveType() | t.DecimalType() | t.GeometryType() | t.GeographyType():
             return simple_string(type_).upper()
         case t.ArrayType():
             return "ARRAY"

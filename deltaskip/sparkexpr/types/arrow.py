@@ -6,14 +6,22 @@ import pyarrow as pa
 
 from deltaskip.errors import SchemaError
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.types.geospatial import WKB_EXTENSION, crs_of_srid, geoarrow_metadata, of_geoarrow
 
+_EXTENSION_NAME, _EXTENSION_METADATA = "ARROW:extension:name", "ARROW:extension:metadata"
 # The names of Arrow's canonical extension types.
 VARIANT_EXTENSION = "arrow.parquet.variant"
 BOOL8_EXTENSION = "arrow.bool8"
 UUID_EXTENSION = "arrow.uuid"
 JSON_EXTENSION = "arrow.json"
+SPARK_SRID, SPARK_WKB = "srid", "wkb"
+_SPARK_SHAPES: dict[str, type[t.GeometryType | t.GeographyType]] = {
+    "geometry": t.GeometryType,
+    "geography": t.GeographyType,
+}
 _CURES = {
     "pandas.period": "convert it with Series.dt.to_timestamp(), or to text",
+    "geoarrow": "convert the shapes to WKB, as geoarrow.pyarrow.as_wkb does",
     "pandas.interval": "give the ends as two columns, Series.array.left and Series.array.right, or text",
 }
 
@@ -65,7 +73,8 @@ _PLAIN_EXTENSIONS: dict[str, t.DataType] = {UUID_EXTENSION: t.BINARY, JSON_EXTEN
 def arrow_type(data_type: t.DataType) -> pa.DataType:
     """Return the Arrow type for a Delta type. Timestamps are timestamp[us, UTC], a variant is a struct of two binaries.
 
-    Intervals of years and months are int32, a count of months, which is also the type of integers.
+    Intervals of years and months are int32, a count of months, which is also the type of integers. Shapes are binary,
+    their WKB; `arrow_field` names the extension type in the metadata of the field.
 
     Raises SchemaError for an unsupported type.
     """
@@ -77,23 +86,40 @@ def arrow_type(data_type: t.DataType) -> pa.DataType:
         case t.StructType(fields):
             return pa.struct([arrow_field(f) for f in fields])
         case t.ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == t.VOID))
+            return pa.list_(_field("element", element, contains_null))
         case t.MapType(key, value, value_contains_null):
-            return pa.map_(
-                pa.field("key", arrow_type(key), False),
-                pa.field("value", arrow_type(value), value_contains_null or value == t.VOID),
-            )
+            return pa.map_(_field("key", key, False), _field("value", value, value_contains_null))
+        case t.GeometryType() | t.GeographyType():
+            return pa.binary()
         case _:
             raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} is not supported.")
 
 
 def arrow_field(field: t.StructField) -> pa.Field:
-    """Return `field` as an Arrow field, without metadata."""
+    """Return `field` as an Arrow field, without metadata, except the extension type geoarrow.wkb of shapes."""
     try:
-        # Arrow's null type must be nullable.
-        return pa.field(field.name, arrow_type(field.type), field.nullable or field.type == t.VOID)
+        return _field(field.name, field.type, field.nullable)
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
+
+
+def _field(name: str, type_: t.DataType, nullable: bool) -> pa.Field:
+    # Arrow's null type must be nullable.
+    return pa.field(name, arrow_type(type_), nullable or type_ == t.VOID, extension_metadata(type_))
+
+
+def spark_shapes_type(type_: t.GeometryType | t.GeographyType, srid: int) -> pa.DataType:
+    """Return the Arrow type of shapes with an SRID that Spark takes from Python, and gives to it."""
+    name = next(name for name, kind in _SPARK_SHAPES.items() if isinstance(type_, kind))
+    said = {name: "true", SPARK_SRID: str(srid)}
+    return pa.struct([pa.field(SPARK_SRID, pa.int32(), False), pa.field(SPARK_WKB, pa.binary(), False, said)])
+
+
+def extension_metadata(type_: t.DataType) -> dict[str, str] | None:
+    """Return the metadata of an Arrow field that names the extension type of a column; None for other types."""
+    if not isinstance(type_, t.GEOSPATIAL):
+        return None
+    return {_EXTENSION_NAME: WKB_EXTENSION, _EXTENSION_METADATA: geoarrow_metadata(type_)}
 
 
 def arrow_schema(struct: t.StructType) -> pa.Schema:
@@ -106,8 +132,9 @@ def from_arrow(schema: pa.Schema) -> t.StructType:
 
     A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
     unit: a column of nanoseconds must be declared. The extension type arrow.parquet.variant becomes variant,
-    arrow.bool8 boolean, arrow.uuid binary of 16 bytes and arrow.json string, with unchanged values. A struct of two
-    binaries stays a struct, because it cannot be distinguished from a variant.
+    arrow.bool8 boolean, arrow.uuid binary of 16 bytes and arrow.json string, with unchanged values. geoarrow.wkb
+    becomes geometry, or geography if its edges are not planar. A struct of two binaries stays a struct, because it
+    cannot be distinguished from a variant.
 
     A duration becomes an interval from days to seconds.
 
@@ -124,14 +151,14 @@ def extension_name(field: pa.Field) -> str | None:
     """
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
-    name = (field.metadata or {}).get(b"ARROW:extension:name")
+    name = (field.metadata or {}).get(_EXTENSION_NAME.encode())
     return None if name is None else name.decode(errors="replace")
 
 
 def from_arrow_type(arrow: pa.DataType) -> t.DataType:
     """Return the Delta type for values of an Arrow type. Raises SchemaError like from_arrow."""
     if isinstance(arrow, pa.BaseExtensionType):
-        return _from_extension(arrow.extension_name, arrow.storage_type)
+        return _field_type(pa.field("", arrow))
     if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
         return from_arrow_type(arrow.value_type)
     if pa.types.is_timestamp(arrow):
@@ -145,6 +172,8 @@ def from_arrow_type(arrow: pa.DataType) -> t.DataType:
     if arrow in _DELTA:
         return _DELTA[arrow]
     if pa.types.is_struct(arrow):
+        if (shapes := _shapes_of_spark(arrow)) is not None:
+            return shapes
         return t.StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
     if pa.types.is_map(arrow):
         key, value = _field_type(arrow.key_field), _field_type(arrow.item_field)
@@ -188,7 +217,27 @@ def _from_field(field: pa.Field) -> t.StructField:
 def _field_type(field: pa.Field) -> t.DataType:
     name = extension_name(field)
     storage = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+    if name == WKB_EXTENSION and from_arrow_type(storage) == t.BINARY:
+        return of_geoarrow(_extension_metadata_of(field))
     return from_arrow_type(storage) if name is None else _from_extension(name, storage)
+
+
+def _extension_metadata_of(field: pa.Field) -> str:
+    if isinstance(field.type, pa.ExtensionType):
+        return str(field.type.__arrow_ext_serialize__().decode())
+    return str((field.metadata or {}).get(_EXTENSION_METADATA.encode(), b"").decode(errors="replace"))
+
+
+def _shapes_of_spark(arrow: pa.StructType) -> t.DataType | None:
+    """The type of shapes that Spark gives Python; None for another struct.
+
+    # PySpark 4.2, sql.pandas.types.to_arrow_type: a struct of srid and wkb, whose metadata say what it is
+    """
+    if [each.name for each in arrow] != [SPARK_SRID, SPARK_WKB]:
+        return None
+    said = arrow.field(SPARK_WKB).metadata or {}
+    kind = next((kind for name, kind in _SPARK_SHAPES.items() if said.get(name.encode()) == b"true"), None)
+    return None if kind is None else kind(crs_of_srid(int(said[SPARK_SRID.encode()])))
 
 
 def _from_extension(name: str, storage: pa.DataType) -> t.DataType:
@@ -202,7 +251,10 @@ def _from_extension(name: str, storage: pa.DataType) -> t.DataType:
     if name in (UUID_EXTENSION, JSON_EXTENSION):
         found = from_arrow_type(storage)
     if found != _PLAIN_EXTENSIONS.get(name) or found is None:
-        cure = _CURES.get(name, f"cast the column to a type that Delta has, such as its storage type, {storage}")
+        name_or_family = "geoarrow" if name.startswith("geoarrow.") else name
+        cure = _CURES.get(
+            name_or_family, f"cast the column to a type that Delta has, such as its storage type, {storage}"
+        )
         raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
     return found
 

@@ -185,9 +185,68 @@ class MapType(DataType):
         _require(self.value, DataType, "The value of a MapType")
 
 
+DEFAULT_CRS = "OGC:CRS84"
+ALGORITHMS = ("spherical", "vincenty", "thomas", "andoyer", "karney")
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryType(DataType):
+    """Shapes as well-known binary (WKB), whose edges are straight lines.
+
+    # Apache Parquet, Geospatial Definitions; delta-spark 4.4, GeometryType of Spark 4.2
+
+    Attributes:
+        crs: The coordinate reference system, such as OGC:CRS84 (longitude and latitude) or EPSG:3857. x is the
+            easting or longitude, whatever the order of axes in the system is.
+    """
+
+    crs: str = DEFAULT_CRS
+
+    def __post_init__(self) -> None:
+        _require_crs(self.crs, type(self).__name__)
+
+    @property
+    def name(self) -> str:
+        """The type's name in the schema."""
+        return f"geometry({self.crs})"
+
+
+@dataclass(frozen=True, slots=True)
+class GeographyType(DataType):
+    """Shapes on the Earth as well-known binary (WKB), whose edges are the shortest lines on a sphere or an ellipsoid.
+
+    Attributes:
+        crs: The coordinate reference system. x is the longitude, and y the latitude, in degrees.
+        algorithm: How points between the ends of an edge are computed: spherical, vincenty, thomas, andoyer or karney.
+    """
+
+    crs: str = DEFAULT_CRS
+    algorithm: str = "spherical"
+
+    def __post_init__(self) -> None:
+        _require_crs(self.crs, type(self).__name__)
+        _require(self.algorithm, str, "The algorithm of a GeographyType")
+        if self.algorithm not in ALGORITHMS:
+            raise SchemaError(f"{self.algorithm!r} is no algorithm of edges: it is one of {', '.join(ALGORITHMS)}.")
+
+    @property
+    def name(self) -> str:
+        """The type's name in the schema."""
+        return f"geography({self.crs}, {self.algorithm})"
+
+
+GEOSPATIAL = (GeometryType, GeographyType)
+
+
+def _require_crs(crs: object, kind: str) -> None:
+    _require(crs, str, f"The crs of a {kind}")
+    if not isinstance(crs, str) or not crs or not frozenset('(), "').isdisjoint(crs):
+        raise SchemaError(f"{crs!r} is no coordinate reference system, such as OGC:CRS84 or EPSG:3857.")
+
+
 @dataclass(frozen=True, slots=True)
 class UnknownType(DataType):
-    """A type that is named by its JSON text: of NAMED_TYPES, and of what deltaskip does not support, such as geometry.
+    """A type that is named by its JSON text: of NAMED_TYPES, and of what deltaskip does not support.
 
     Attributes:
         json: The type's JSON text in the schema, unchanged.
@@ -388,7 +447,7 @@ def _tree_name(data_type: DataType, field: StructField, path: str) -> str:
             return f"string collate {printable(collation_name(identifier))}"
         case DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
-        case PrimitiveType() | UnknownType():
+        case PrimitiveType() | UnknownType() | GeometryType() | GeographyType():
             return printable(data_type.name)
         case _:
             return type(data_type).__name__.removesuffix("Type").lower()

@@ -15,6 +15,7 @@ from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name, sql_error, sql_tokens
 from deltaskip.sparkexpr.types import data_types
 from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.sparkexpr.types.geospatial import geospatial_of_sql
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY, parse_type, simple_string
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.numerals import integer_of
@@ -326,6 +327,8 @@ class DdlParser:
             return self.decimal(token)
         if name == "interval" and not self.at_end:
             return self.interval(token)
+        if name in ("geometry", "geography"):
+            return self.geospatial(name, token)
         if name not in TYPE_NAMES:
             known = _ELSEWHERE.get(name) or f"a type such as {', '.join(_EXAMPLES)}"
             quoted = " (a name with a blank stands in backticks)" if token.kind == "word" else ""
@@ -397,6 +400,14 @@ class DdlParser:
         found = parse_type(f'"interval {" ".join(words).lower()}"') if all(map(str.isalpha, words)) else None
         if found not in data_types.COLUMN_INTERVALS:
             raise sql_error(self.text, token.start, "an interval is YEAR TO MONTH or DAY TO SECOND, or units of one")
+        return found
+
+    def geospatial(self, name: str, token: SqlToken) -> data_types.DataType:
+        """Parse the SRID or the coordinate reference system (and edges) in parentheses after the name; it is needed."""
+        found = geospatial_of_sql(name, self.parenthesized()) if self.peek_symbol("(") else None
+        if found is None:
+            example = f"{name.upper()}(4326) or {name.upper()}(OGC:CRS84)"
+            raise sql_error(self.text, token.start, f"the type {token.text} needs one SRID or CRS, such as {example}")
         return found
 
     def decimal(self, token: SqlToken) -> data_types.DataType:

@@ -15,6 +15,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.declared_collations import check_collations
+from deltaskip.sparkexpr.types.geospatial import geospatial_named, geospatial_text
 
 # Spark keeps the declared char(n) or varchar(n) of a string column under this key.
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
@@ -165,7 +166,7 @@ def _named(name: str, where: str) -> t.DataType:
         if (interval[2] is None or first < last) and (first < 2) == (last < 2):
             return t.YEAR_MONTH if first < 2 else t.DAY_TIME
     if decimal is None:
-        return t.UnknownType(json.dumps(name, ensure_ascii=False))
+        return geospatial_named(name) or t.UnknownType(json.dumps(name, ensure_ascii=False))
     try:
         return t.DecimalType(int(decimal[1]), int(decimal[2]))
     except SchemaError as error:
@@ -248,6 +249,8 @@ def _json(data_type: t.DataType) -> Any:
             }
         case t.UnknownType(text):
             return parse_json(text)
+        case t.GeometryType() | t.GeographyType():
+            return data_type.name
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no JSON form.")
 
@@ -278,5 +281,7 @@ def _simple(data_type: t.DataType, field: t.StructField | None, path: str) -> st
             return f"map<{_simple(key, field, path + '.key')},{_simple(value, field, path + '.value')}>"
         case t.UnknownType():
             return data_type.name
+        case t.GeometryType() | t.GeographyType():
+            return geospatial_text(data_type)
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no SQL text.")

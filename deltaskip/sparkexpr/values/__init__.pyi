@@ -11,6 +11,7 @@ from .nanoseconds import format_nanos, parse_nanos
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
 from .row_hashes import row_hashes
 from .vectors import floats_of_order, ordered_floats
+from .wkb import first_not_wkb
 
 __all__ = [
     "EXACT",
@@ -25,6 +26,7 @@ __all__ = [
     "equal_form",
     "equal_rows",
     "exactly",
+    "first_not_wkb",
     "floats_of_order",
     "format_nanos",
     "iceberg_bucket",

@@ -97,7 +97,8 @@ def _partitioning(state: _SchemaState) -> Iterator[tuple[str, str]]:
 
 
 def _can_partition(type_: t.DataType) -> bool:
-    other = isinstance(type_, t.StructType | t.ArrayType | t.MapType | t.UnknownType) and type_ not in t.NANOSECONDS
+    unordered = (t.StructType, t.ArrayType, t.MapType, t.UnknownType, *t.GEOSPATIAL)
+    other = isinstance(type_, unordered) and type_ not in t.NANOSECONDS
     return not other and type_ not in (t.VOID, t.VARIANT)
 
 

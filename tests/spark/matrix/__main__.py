@@ -41,7 +41,7 @@ MODULES = (
         "delta_names",
         "statements",
     ),
-    *("catalogs", "data_source"),
+    *("catalogs", "data_source", "shapes"),
 )
 
 

@@ -14,6 +14,7 @@ from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.evaluation.columns import Evaluator
 from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.functions.shapes import SHAPES
 from deltaskip.sparkexpr.nodes import Call, walk
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_columns
@@ -129,6 +130,7 @@ BY_VALUE = """
 # Without a value by column: constants, or functions that only Spark decides for most doubles. No text calls padded().
 OTHERS = {
     *("raise_error", "typeof", "collation", "as_variant()", "padded()"),
+    *SHAPES,  # shapely takes whole columns
     *("cbrt", "tanh", "cos", "sin", "tan", "cot", "csc", "sec"),
 }
 

@@ -92,7 +92,7 @@ def test_a_feature_comes_with_those_that_it_needs(tmp_path: Path, name: str) -> 
     check(Case(features(*OLD, name, reader=readers), "protocol.required", f"{name} needs"), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["fooFromTheFuture", "catalogManaged", "geospatial", "liquid"])
+@pytest.mark.parametrize("name", ["fooFromTheFuture", "catalogManaged", "fileType", "liquid"])
 def test_features_that_cannot_be_written_are_not_added(tmp_path: Path, name: str) -> None:
     txn = make_table(tmp_path / "t").transaction()
     readers = () if name == "liquid" else (name,)

@@ -75,7 +75,7 @@ SHAPES = {
     "a name of the feed without feed": Case(changed(more(column("_change_type")))),
     "a name of row tracking": Case(changed(more(column("_ROW"))), "schema.reserved", "row tracking",
         properties={"delta.rowTracking.materializedRowIdColumnName": "_row"}),
-    "unknown type": Case(changed(more(column("g", t.UnknownType('"geometry"')))), "schema.types", "geometry"),
+    "unknown type": Case(changed(more(column("g", t.UnknownType('"point"')))), "schema.types", "point"),
     "void": Case(changed(more(column("v", t.VOID)))),
     "void in an array": Case(changed(more(column("v", t.ArrayType(t.VOID)))), "schema.types", "void"),
     "void in a map": Case(changed(more(column("v", t.MapType(t.STRING, t.VOID)))), "schema.types", "void"),
