@@ -22,10 +22,16 @@ from deltaskip.actions.action_fields import (
 )
 from deltaskip.actions.members import JsonAction
 from deltaskip.errors import InvalidArgument
+from deltaskip.kernels.z85 import z85_encode
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, one_chunk
 
 _AT = arrow_scalar("@", pa.string())
+_UUID_KIND, _INLINE_KIND = arrow_scalar("u", pa.string()), arrow_scalar("i", pa.string())
+_PATH_KINDS = arrow_array(["p", "r"], pa.string())
+# PROTOCOL, Deletion Vectors: the name of the file of a vector with storage type u.
+_VECTOR_FILE = r"(?:^|/)deletion_vector_(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin$"
+_UUID_CHARACTERS = 20
 STORAGE_TYPES = ("u", "i", "p", "r")
 """How deletion vectors are stored."""
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
@@ -85,7 +91,11 @@ class _FileAction(JsonAction):
 
 
 def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return `unique_id` of each deletion vector struct, null for null; string arrays are returned unchanged."""
+    """Return an id of each deletion vector struct, null for null; string arrays are returned unchanged.
+
+    It is equal for all descriptors of a vector in a file with the name of the protocol: by its UUID, which `unique_id`
+    has in storage type u, or by its path, which an adaptive metadata tree has.
+    """
     array = one_chunk(dv)
     if pa.types.is_string(array.type):
         return array
@@ -96,7 +106,24 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
     where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
     offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
     suffix = pc.fill_null(pc.binary_join_element_wise(_AT, offset.cast(pa.string()), NOTHING), NOTHING)
+    kind, where = _by_uuid(kind, where)
     return pc.binary_join_element_wise(kind, where, suffix, NOTHING)
+
+
+def _by_uuid(kind: pa.Array, where: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Storage types and texts, with the UUID alone, in Z85, of vectors in files that are named by one."""
+    relative = pc.equal(kind, _UUID_KIND)
+    where = pc.if_else(relative, pc.utf8_slice_codeunits(where, -_UUID_CHARACTERS), where)
+    if pc.all(pc.or_(relative, pc.equal(kind, _INLINE_KIND)), min_count=0).as_py():
+        return kind, where
+    named = pc.struct_field(pc.extract_regex(where, _VECTOR_FILE), "uuid")
+    named = pc.if_else(pc.is_in(kind, value_set=_PATH_KINDS), named, None)
+    there = named.is_valid()
+    # A file contains the vectors of many data files.
+    files = pc.replace_substring(named, "-", "").dictionary_encode()
+    encoded = arrow_array([z85_encode(bytes.fromhex(each)) for each in files.dictionary.to_pylist()], pa.string())
+    where = pc.if_else(there, encoded.take(files.indices), where)
+    return pc.if_else(there, _UUID_KIND, kind), where
 
 
 @dataclass(frozen=True, slots=True)

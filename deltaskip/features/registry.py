@@ -92,11 +92,16 @@ def _refused(name: str, note: str, requires: tuple[str, ...] = ()) -> TableFeatu
     return TableFeature(name, "reader-writer", "no", "no", None, None, note, requires)
 
 
+def _read_only(name: str, note: str) -> TableFeature:
+    return TableFeature(name, "reader-writer", "yes", "no", None, None, note)
+
+
 def _unwritten(name: str, note: str) -> TableFeature:
     """A feature of writers that this package does not support: tables are read."""
     return TableFeature(name, "writer", "not needed", "no", None, None, note)
 
 
+_TREE = "files are listed in a tree of manifests, which deltaskip does not write"
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
 _GEOSPATIAL = "geometry and geography columns cannot be read"
@@ -160,7 +165,8 @@ _ROWS = (
     _unwritten("coordinatedCommits-preview", "commits pass through a coordinator, which may know newer ones"),
     _refused("redirectReaderWriter-preview", f"the table is kept in another place, {_REDIRECT}"),
     _unwritten("redirectWriterOnly-preview", f"writes go to another place, {_REDIRECT}"),
-    _refused("adaptiveMetadata-preview", "files are listed in a tree of manifests, and not in checkpoints"),
+    _read_only("adaptiveMetadata", _TREE),
+    _read_only("adaptiveMetadata-preview", _TREE),
     # Proposals of the protocol that are not accepted: names and meanings may change.
     _refused("materializedVoidType", "VOID columns are stored in files"),
     _unwritten("recordLevelIndex", _INDEX),

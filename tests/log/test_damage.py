@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, VersionNotFound
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
