@@ -117,7 +117,7 @@ def _by_uuid(kind: pa.Array, where: pa.Array) -> tuple[pa.Array, pa.Array]:
     if pc.all(pc.or_(relative, pc.equal(kind, _INLINE_KIND)), min_count=0).as_py():
         return kind, where
     named = pc.struct_field(pc.extract_regex(where, _VECTOR_FILE), "uuid")
-    named = pc.if_else(pc.is_in(kind, value_set=_PATH_KINDS), named, None)
+    named = pc.if_else(pc.is_in(kind, value_set=_PATH_KINDS), named, arrow_scalar(None, pa.string()))
     there = named.is_valid()
     # A file contains the vectors of many data files.
     files = pc.replace_substring(named, "-", "").dictionary_encode()

@@ -30,7 +30,7 @@ from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.storage import Storage
 
 if TYPE_CHECKING:
-    import pyarrow.parquet as pq
+    pass
 
 Ids = tuple[int, ...]
 Path = tuple[str, ...]
@@ -129,17 +129,26 @@ class ManifestPart(CheckpointPart):
         root: str,
         version: int,
         manifest: Manifest,
-        metadata: pq.FileMetaData | None = None,
-        content: pa.Buffer | None = None,
+        like: ManifestPart | None = None,
     ) -> None:
-        """content: the bytes of a small remote file."""
-        super().__init__(storage, root, version, manifest.path, metadata, manifest.size, content)
+        """like: Another manifest of the tree, which mostly has the same schema."""
+        super().__init__(storage, root, version, manifest.path, None, manifest.size)
+        self._like = like
         self.manifest = manifest
         self._alive: dict[int, tuple[pa.BooleanArray | None, int]] = {}
 
     @cached_property
+    def _same(self) -> ManifestPart | None:
+        """A manifest with the same schema and columns, whose fields are known."""
+        like = self._like
+        is_same = like is not None and self.metadata.schema.equals(like.metadata.schema)
+        return like if is_same else None
+
+    @cached_property
     def ids(self) -> dict[Ids, _Leaf]:
         """The columns that are not inside of lists or maps, by the ids of their fields. Raises CorruptLog."""
+        if self._same is not None:
+            return self._same.ids
         found: dict[Ids, _Leaf] = {}
         for ordinal, (ids, names, type_) in enumerate(_id_leaves(self._arrow_schema, (), ())):
             if -1 in ids:
@@ -171,6 +180,8 @@ class ManifestPart(CheckpointPart):
     @cached_property
     def _bounded(self) -> dict[Path, tuple[Ids, ...]]:
         """The ids of the columns that make each leaf of `add`, by its path."""
+        if self._same is not None:
+            return self._same._bounded
         columns, ids = self.manifest.columns, self.ids
         one: dict[Path, Ids] = {("path",): LOCATION, ("size",): SIZE, ("stats_parsed", "numRecords"): RECORDS}
         for number, path in columns.stats.items():
@@ -199,6 +210,8 @@ class ManifestPart(CheckpointPart):
     @cached_property
     def leaves(self) -> dict[tuple[str, ...], tuple[int, pa.DataType]]:
         """Ordinal and type of the Parquet column that has the values of a leaf of `add`, where there is one."""
+        if self._same is not None:
+            return self._same.leaves
         single = {
             path: self.ids[ids[0]]
             for path, ids in self._bounded.items()
@@ -275,6 +288,9 @@ class ManifestPart(CheckpointPart):
     def _found_alive(self, group: int) -> tuple[pa.BooleanArray | None, int]:
         rows = self.metadata.row_group(group).num_rows
         columns = (CONTENT, STATUS, *((FORMAT,) if FORMAT in self.ids else ()))
+        same = [self._one_value(each, group) for each in columns]
+        if same[0] == DATA and same[1] in LIVE and same[2:] in ([], ["parquet"]) and not len(self._dead):
+            return None, rows
         batches = list(self.entries(columns, group, _WHOLE_GROUP))
         content, status, *formats = (pa.chunked_array([each[i] for each in batches]) for i in range(len(columns)))
         if content.null_count or status.null_count:
@@ -297,7 +313,9 @@ class ManifestPart(CheckpointPart):
                 f"The manifest {self.path} of {self.root} names a file of the format {others[0]!r}, but deltaskip "
                 f"reads only Parquet; read the table with a client that supports the format."
             )
-        alive = pc.and_(pc.equal(content, DATA), pc.is_in(status, arrow_array(LIVE, status.type)))
+        alive = pc.and_(
+            pc.equal(content, arrow_scalar(DATA, content.type)), pc.is_in(status, arrow_array(LIVE, status.type))
+        )
         mask = one_chunk(alive)
         count = mask.true_count
         if len(dead := self._dead):
@@ -308,6 +326,13 @@ class ManifestPart(CheckpointPart):
             values[here] = False
             mask = arrow_array(values, pa.bool_())
         return None if mask.true_count == rows else mask, count
+
+    def _one_value(self, ids: Ids, group: int) -> Any:
+        """The value that the footer proves every entry of a row group to have; None if it does not."""
+        found = self.metadata.row_group(group).column(self.ids[ids].ordinal).statistics
+        if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
+            return None
+        return found.min if found.min_raw == found.max_raw else None
 
     @cached_property
     def _first_rows(self) -> list[int]:
@@ -555,7 +580,7 @@ def _vectors(found: Sequence[pa.Array]) -> pa.StructArray:
     """Deletion vectors as the log has them. A location without scheme that begins with no slash is below the table."""
     location, offset, size, cardinality = found
     absolute = pc.match_substring_regex(location, "^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
-    kinds = pc.if_else(absolute, "p", "r")
+    kinds = pc.if_else(absolute, arrow_scalar("p", pa.string()), arrow_scalar("r", pa.string()))
     paths = pc.if_else(absolute, encode_locations(location), location)
     sizes = pc.subtract(size.cast(pa.int64()), arrow_scalar(_FRAME_BYTES, pa.int64()))
     arrays = [kinds, paths, offset.cast(pa.int32()), sizes.cast(pa.int32()), cardinality.cast(pa.int64())]

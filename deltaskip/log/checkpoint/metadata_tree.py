@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, Metadata, Sidecar, hadoop_path
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.log.checkpoint import manifests as m
 from deltaskip.log.checkpoint.adds import AddGroup, adds_column
@@ -74,6 +74,23 @@ def tree_in(commits: Commits) -> CheckpointRef | None:
     if root.version > file.version:
         raise damaged(commits, found, f"checkpoint is of the later version {root.version}")
     return CheckpointRef(root.version, (file,))
+
+
+def require_logged_files(commits: Commits) -> None:
+    """Raise UnsupportedFeature if a commit has a tree of its own version and no actions on files, which may have some.
+
+    # RFC Adaptive Metadata, Manifest Commit: "A manifest commit may also write add and remove actions to the Delta log"
+    """
+    for action in commits.others:
+        if action.name == CHECKPOINT:
+            version = commits.files[action.commit].version
+            place = arrow_scalar(action.commit, commits.actions["commit"].type)
+            logged = pc.any(pc.equal(commits.actions["commit"], place), min_count=0).as_py()
+            if not logged and _parsed(commits, action).version == version:
+                raise UnsupportedFeature(
+                    f"Version {version} of {commits.root} has its changes in an adaptive metadata tree and not in its "
+                    f"commit, which deltaskip cannot tell from the files before: compare the rows of two versions."
+                )
 
 
 def open_tree(
@@ -188,7 +205,7 @@ def _opened(
     top = _read_footer(m.ManifestPart(storage, root, ref.version, m.Manifest(place, found.size, columns)))
     done(1)
     leaves = list(_leaves(top))
-    parts: list[m.ManifestPart] = [top, *(m.ManifestPart(storage, root, ref.version, each) for each in leaves)]
+    parts: list[m.ManifestPart] = [top, *(m.ManifestPart(storage, root, ref.version, each, top) for each in leaves)]
     at_once = [each for each in parts[1:] if not each.manifest.bounds]
     with ThreadPoolExecutor(min(PARALLEL_OPENS, len(at_once) or 1)) as pool:
         for _ in pool.map(_read_footer, at_once) if storage.remote else map(_read_footer, at_once):
@@ -224,7 +241,7 @@ def _leaves(top: m.ManifestPart) -> Iterator[m.Manifest]:
         top.alive(group)  # checks contents and status
         wanted = [m.CONTENT, m.STATUS, m.LOCATION, m.SIZE, *present, *bounds]
         for columns in top.entries(wanted, group, 1 << 16):
-            named = pc.equal(columns[0], m.MANIFEST_ENTRY)
+            named = pc.equal(columns[0], arrow_scalar(m.MANIFEST_ENTRY, columns[0].type))
             if not pc.any(named).as_py():
                 continue
             rows = [each.filter(named) for each in columns]

@@ -199,6 +199,10 @@ def test_a_commit_need_not_have_the_actions_on_files_of_its_own_tree(tmp_path: P
         (table / "_delta_log" / f"{0:020d}.json").unlink()
         (table / "_delta_log" / f"{1:020d}.json").unlink()
     assert paths(table) == {"new.parquet", *(each.path for each in every[4:])}
+    with pytest.raises(ds.UnsupportedFeature, match="Version 2 of .* in an adaptive metadata tree"):
+        ds.DeltaTable(str(table)).changes(2, source="rows").files()
+    with pytest.raises(ds.UnsupportedFeature, match="Version 2 of .* in an adaptive metadata tree"):
+        ds.DeltaTable(str(table)).files_since(1)
     handle = ds.DeltaTable(str(table), version=2)
     assert {row["path"] for row in handle.snapshot.adds(["path"]).to_pylist()} == {each.path for each in every[4:]}
     if cut:
