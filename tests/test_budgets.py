@@ -15,7 +15,7 @@ SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
     "": 4_000,
-    "actions": 1_750,
+    "actions": 1_800,
     "alter": 2_800,
     "catalogs": 5_000,
     "change_feed": 2_350,
@@ -23,9 +23,9 @@ LIMITS: dict[str, int] = {
     "data_files": 3_550,
     "delta": 1_800,
     "dml": 5_200,
-    "features": 1_200,
+    "features": 1_250,
     "kernels": 6_600,
-    "log": 7_900,
+    "log": 8_000,
     "maintenance": 8_050,
     "reading": 6_600,
     "rows": 2_700,
@@ -38,7 +38,7 @@ LIMITS: dict[str, int] = {
     "storage": 3_750,
     "table": 4_950,
     "transforms": 800,
-    "txn": 5_800,
+    "txn": 5_950,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_200,
@@ -54,11 +54,11 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "docs": 1_150,
     "features": 700,
     "kernels": 3_350,
-    "log": 7_500,
+    "log": 7_550,
     "maintenance": 5_850,
     "mutants": 450,
     "reading": 6_200,
-    "reference": 10_250,
+    "reference": 10_350,
     "rows": 4_000,
     "schema": 450,
     "skipping": 7_550,
@@ -69,7 +69,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "storage": 2_700,
     "table": 3_200,
     "transforms": 200,
-    "txn": 7_050,
+    "txn": 7_300,
 }
 # How far below its limit a room may be.
 SLACK = 200

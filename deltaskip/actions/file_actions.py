@@ -30,7 +30,9 @@ _AT = arrow_scalar("@", pa.string())
 _UUID_KIND, _INLINE_KIND = arrow_scalar("u", pa.string()), arrow_scalar("i", pa.string())
 _PATH_KINDS = arrow_array(["p", "r"], pa.string())
 # PROTOCOL, Deletion Vectors: the name of the file of a vector with storage type u.
-_VECTOR_FILE = r"(?:^|/)deletion_vector_(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin$"
+VECTOR_FILE = r"deletion_vector_(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin$"
+"""The name of the file of a vector of storage type u, as a regular expression."""
+_VECTOR_FILE = f"(?:^|/){VECTOR_FILE}"
 _UUID_CHARACTERS = 20
 STORAGE_TYPES = ("u", "i", "p", "r")
 """How deletion vectors are stored."""
@@ -119,11 +121,15 @@ def _by_uuid(kind: pa.Array, where: pa.Array) -> tuple[pa.Array, pa.Array]:
     named = pc.struct_field(pc.extract_regex(where, _VECTOR_FILE), "uuid")
     named = pc.if_else(pc.is_in(kind, value_set=_PATH_KINDS), named, arrow_scalar(None, pa.string()))
     there = named.is_valid()
+    return pc.if_else(there, _UUID_KIND, kind), pc.if_else(there, z85_uuids(named), where)
+
+
+def z85_uuids(uuids: pa.Array) -> pa.StringArray:
+    """Return UUIDs, such as those in names of files of deletion vectors, in Z85; null for null."""
     # A file contains the vectors of many data files.
-    files = pc.replace_substring(named, "-", "").dictionary_encode()
+    files = pc.replace_substring(uuids, "-", "").dictionary_encode()
     encoded = arrow_array([z85_encode(bytes.fromhex(each)) for each in files.dictionary.to_pylist()], pa.string())
-    where = pc.if_else(there, encoded.take(files.indices), where)
-    return pc.if_else(there, _UUID_KIND, kind), where
+    return encoded.take(files.indices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +16,7 @@ from deltaskip.actions import DeletionVectorDescriptor
 from deltaskip.log.deletion_vectors import vector_location
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.rows import digest, plain_rows
-from tests.reference.trees import SCENARIOS
+from tests.reference.trees import FEATURE, SCENARIOS, without_features
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 NAMED = "DELTASKIP_TREES"
@@ -76,6 +78,32 @@ def test_every_version_has_the_files_that_delta_spark_reads_from_all_commits(wri
 def test_every_version_has_the_rows_that_delta_spark_reads(written: Path, name: str) -> None:
     for table, answer in versions(written, name):
         assert digest(plain_rows(table.scan().to_arrow())) == answer["rows"], table.snapshot
+
+
+def test_delta_spark_reads_commits_on_top_of_trees(written: Path, tmp_path: Path) -> None:
+    for name in SCENARIOS:
+        copy = tmp_path / name
+        shutil.copytree(written / name, copy)
+        table = ds.DeltaTable(str(copy))
+        day = pa.array([1, 2], pa.int32()).cast(pa.date32())
+        part = pa.array([1, 2], pa.int32())
+        table.append(pa.table({"id": [1000, 1001], "s": ["a", "b"], "d": day, "part": part, "q r": ["x", None]}))
+        table.delete("id IN (7, 126, 127, 1000)")
+        table.update({"s": "'up'"}, where="id IN (200, 201, 361)")
+        table.delete("part = 2")
+        table.optimize(where="part = 1")
+        table.recompute_stats()
+        shutil.copytree(copy, tmp_path / "plain" / name)
+        without_features(tmp_path / "plain" / name, FEATURE)
+    run_module("tests.reference.trees", tmp_path, "read", alone=True)
+    for name in SCENARIOS:
+        checked = 0
+        for table, answer in versions(tmp_path, name):
+            assert digest(plain_rows(table.scan().to_arrow())) == answer["rows"], table.snapshot
+            paths = sorted(table.snapshot.adds(["path"])["path"].to_pylist())
+            assert paths == sorted(add["path"] for add in answer["files"])
+            checked += 1
+        assert checked == ds.DeltaTable(str(tmp_path / name)).version + 1
 
 
 def test_the_scenarios_have_what_they_are_named_for(written: Path) -> None:

@@ -1,11 +1,12 @@
 """Tables with the adaptive metadata tree that delta-spark writes, and what it says of each of their versions.
 
-    python -m tests.reference.trees FOLDER
+    python -m tests.reference.trees FOLDER [read]
 
 FOLDER/NAME is a table, and FOLDER/NAME.json has its files and a digest of its rows by version. delta-spark reads a
 version from all commits, never from a tree, so that its answers do not depend on what is tested. It writes trees only
 for tables of a catalog: FOLDER/NAME is without that feature, so that it is opened by its path, and FOLDER/plain/NAME,
-which delta-spark reads, is also without the feature of the tree.
+which delta-spark reads, is also without the feature of the tree. With `read`, only the answers are written, of tables
+that are in FOLDER/plain.
 
 # RFC Adaptive Metadata (protocol_rfcs/iceberg-v4-metadata.md)
 """
@@ -100,24 +101,25 @@ def without_features(folder: Path, *names: str) -> None:
         path.write_text("".join(json.dumps(changed(json.loads(line))) + "\n" for line in lines), encoding="utf-8")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, read: bool) -> None:
     """Write every table and its answers."""
-    (folder / "scratch").mkdir(parents=True)
+    (folder / "scratch").mkdir(parents=True, exist_ok=True)
     spark = session(folder / "scratch", {"spark.sql.catalogImplementation": "in-memory"})
     coordination = spark.sparkContext._jvm.org.apache.spark.sql.delta.coordinatedcommits
     coordination.CatalogOwnedCommitCoordinatorProvider.registerBuilder(
         "spark_catalog", coordination.InMemoryCommitCoordinatorBuilder(1)
     )
-    for name in SCENARIOS:
+    for name in () if read else SCENARIOS:
         place = folder / "written" / name
         written(spark, name, place)
         for copy, features in ((folder / name, [CATALOG]), (folder / "plain" / name, [CATALOG, FEATURE])):
             shutil.copytree(place, copy)
             without_features(copy, *features)
-        found = answers(spark, folder / "plain" / name)
-        (folder / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    for place in sorted((folder / "plain").iterdir()):
+        found = answers(spark, place)
+        (folder / f"{place.name}.json").write_text(json.dumps(found), encoding="utf-8")
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), "read" in sys.argv[2:])

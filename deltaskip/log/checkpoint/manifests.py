@@ -6,6 +6,7 @@ A manifest is read as a part of a checkpoint: `ManifestPart` has the columns of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import LOGGED_DELETION_VECTOR, PartitionValueError
+from deltaskip.actions.file_actions import VECTOR_FILE, z85_uuids
 from deltaskip.actions.partition_values import partition_texts
 from deltaskip.actions.paths import encode_locations
 from deltaskip.errors import UnsupportedFeature
@@ -27,7 +29,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, is_true, numpy_values, one_chunk
 from deltaskip.stats.layout import PARTITION_VALUES
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
-from deltaskip.storage import Storage
+from deltaskip.storage import Storage, is_local
 
 if TYPE_CHECKING:
     pass
@@ -89,6 +91,7 @@ class Manifest:
 
     Attributes:
         path: Its location.
+        name: Its path as the tree has it.
         size: Its bytes.
         columns: The table's columns.
         is_leaf: Whether another manifest names it, so that it may not name others.
@@ -100,6 +103,7 @@ class Manifest:
     """
 
     path: str
+    name: str
     size: int
     columns: TreeColumns
     is_leaf: bool = False
@@ -279,6 +283,12 @@ class ManifestPart(CheckpointPart):
         """Whether each entry of a row group is a live data file; None if all are. Raises CorruptLog."""
         return self._counted(group)[0]
 
+    def positions(self, group: int) -> pa.Int64Array:
+        """The positions in the manifest of the live data files of a row group."""
+        rows = np.arange(self.metadata.row_group(group).num_rows, dtype=np.int64) + self._first_rows[group]
+        alive = self.alive(group)
+        return arrow_array(rows) if alive is None else arrow_array(rows).filter(alive)
+
     def _counted(self, group: int) -> tuple[pa.BooleanArray | None, int]:
         """See `alive`; and the number of entries with the status of live ones, before any is taken out."""
         if group not in self._alive:
@@ -425,7 +435,9 @@ class ManifestPart(CheckpointPart):
             case ("partitionValues",):
                 return self._partition_values(batch, found, alive)
             case ("deletionVector",):
-                return _vectors(found) if len(found) == len(_VECTOR) else pa.nulls(rows, LOGGED_DELETION_VECTOR)
+                return (
+                    _vectors(found, self.root) if len(found) == len(_VECTOR) else pa.nulls(rows, LOGGED_DELETION_VECTOR)
+                )
             case ("baseRowId",):
                 return self._row_ids(found, rows, self._first_rows[group] + start)
             case ("defaultRowCommitVersion",):
@@ -576,12 +588,23 @@ def _typed(values: pa.Array, type_: t.DataType) -> pa.Array:
     return values if values.type == wanted else values.cast(wanted)
 
 
-def _vectors(found: Sequence[pa.Array]) -> pa.StructArray:
-    """Deletion vectors as the log has them. A location without scheme that begins with no slash is below the table."""
+def _vectors(found: Sequence[pa.Array], root: str) -> pa.StructArray:
+    """Deletion vectors as commits have them: by the UUID in the name of a file of the table, else by its path.
+
+    A location without scheme that begins with no slash is below the table.
+    """
     location, offset, size, cardinality = found
+    schemes = ("", "file:", "file://") if is_local(root) else ("",)
+    above = "|".join(re.escape(f"{scheme}{root}/") for scheme in schemes)
+    location = pc.replace_substring_regex(location, f"^(?:{above})", "")
+    named = pc.extract_regex(location, f"^(?P<prefix>[^/]+/)?{VECTOR_FILE}")
+    prefix, uuid = (pc.struct_field(named, name) for name in ("prefix", "uuid"))
     absolute = pc.match_substring_regex(location, "^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
     kinds = pc.if_else(absolute, arrow_scalar("p", pa.string()), arrow_scalar("r", pa.string()))
+    kinds = pc.if_else(uuid.is_valid(), arrow_scalar("u", pa.string()), kinds)
     paths = pc.if_else(absolute, encode_locations(location), location)
+    short = pc.binary_join_element_wise(pc.utf8_rtrim(prefix, "/"), z85_uuids(uuid), arrow_scalar("", pa.string()))
+    paths = pc.if_else(uuid.is_valid(), short, paths)
     sizes = pc.subtract(size.cast(pa.int64()), arrow_scalar(_FRAME_BYTES, pa.int64()))
     arrays = [kinds, paths, offset.cast(pa.int32()), sizes.cast(pa.int32()), cardinality.cast(pa.int64())]
     typed = [each.cast(field.type) for each, field in zip(arrays, LOGGED_DELETION_VECTOR, strict=True)]

@@ -202,7 +202,7 @@ def _opened(
     except (ValueError, KeyError) as error:
         raise corrupt_checkpoint(root, ref.version, named_by.path, f"its schema is not valid: {error}") from error
     place = _location(root, ref.version, named_by.path, found.path)
-    top = _read_footer(m.ManifestPart(storage, root, ref.version, m.Manifest(place, found.size, columns)))
+    top = _read_footer(m.ManifestPart(storage, root, ref.version, m.Manifest(place, found.path, found.size, columns)))
     done(1)
     leaves = list(_leaves(top))
     parts: list[m.ManifestPart] = [top, *(m.ManifestPart(storage, root, ref.version, each, top) for each in leaves)]
@@ -265,6 +265,7 @@ def _leaf_of(top: m.ManifestPart, values: Mapping[m.Ids, Any], bounds: Mapping[m
         raise top.damaged("a sequence number is negative")
     return m.Manifest(
         _location(top.root, top.version, top.path, location),
+        location,
         size,
         top.manifest.columns,
         True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaskip.actions import Protocol
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.features import check_readable, check_writable
 from deltaskip.features.feature_uses import uses_of
 from deltaskip.features.registry import FEATURES, features_of
@@ -77,6 +78,12 @@ def feature_violations(facts: CommitFacts) -> Iterator[Violation]:
         check_writable(base.protocol, base.table_properties, base.schema, where, summary)
         return
     check_writable(base.protocol, facts.properties_before, base.schema, where, CommitSummary())
+    got = sorted(name for name in facts.features - features_of(base.protocol) if FEATURES[name].only_kept)
+    if got:
+        raise UnsupportedFeature(
+            f"{where} cannot get the table feature {', '.join(got)}, which deltaskip only keeps in tables that have "
+            f"it: create the table with a client that builds metadata trees."
+        )
     protocol, after = facts.protocol, f"The new state of {facts.table}"
     check_readable(protocol, facts.metadata.configuration, base.root, base.version + 1, is_managed(base.storage))
     check_writable(protocol, facts.properties, facts.schema, after, summary)
