@@ -298,7 +298,7 @@ def _write_tree(path: Path, files: int) -> None:
     columns = [(each.name, each.type) for each in (*_BOUNDS, *_S) if each.name != "s"]
     stats = [
         ided(name, above, [ided("lower_bound", above + 1, kind), ided("upper_bound", above + 2, kind),
-                           ided("tight_bounds", above + 3, pa.bool_()), ided("null_value_count", above + 5, pa.int64())])
+                           ided("tight_bounds", above + 3, pa.bool_()), ided("null_count", above + 5, pa.int64())])
         for name, kind in columns
         for above in [10_000 + 200 * ids[name]]
     ]  # fmt: skip
@@ -336,7 +336,7 @@ def _write_tree(path: Path, files: int) -> None:
         ]  # fmt: skip
         return pa.Table.from_arrays(arrays, schema=schema)
 
-    rows = []
+    rows, none = [], dict.fromkeys([each.name for each in counts], 0)
     for number, numbers in enumerate(_ranges(files, LEAF_FILES)):
         table, place = entries(numbers), f"metadata/leaf-{number}.parquet"
         pq.write_table(table, path / place, compression="snappy", row_group_size=LEAF_FILES)
@@ -348,12 +348,12 @@ def _write_tree(path: Path, files: int) -> None:
             ]
             together[name] = {
                 "lower_bound": extremes[0]["min"].as_py(), "upper_bound": extremes[1]["max"].as_py(),
-                "tight_bounds": True, "null_value_count": 0,
+                "tight_bounds": True, "null_count": 0,
             }  # fmt: skip
         rows.append({
             "content_type": 3, "location": place, "file_format": "parquet", "record_count": len(table),
             "file_size_in_bytes": (path / place).stat().st_size, "tracking": {"status": 1, "sequence_number": 0},
-            "content_stats": together, "manifest_info": {"files_504": len(table), "files_505": 0, "files_506": 0, "files_520": 0},
+            "content_stats": together, "manifest_info": {**none, "files_504": len(table)},
         })  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows, schema), path / "metadata" / "root.parquet")
     metadata = _metadata()

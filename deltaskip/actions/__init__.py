@@ -19,6 +19,7 @@ from deltaskip.actions.file_actions import (
     dv_ids,
     remove_files,
     remove_of,
+    vector_ids,
     with_stats,
 )
 from deltaskip.actions.lines import Action, parse_action, to_line, to_lines
@@ -100,5 +101,6 @@ __all__ = [
     "table_keys",
     "to_line",
     "to_lines",
+    "vector_ids",
     "with_stats",
 ]

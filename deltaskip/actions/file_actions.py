@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -93,11 +93,19 @@ class _FileAction(JsonAction):
 
 
 def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return an id of each deletion vector struct, null for null; string arrays are returned unchanged.
+    """Return `unique_id` of each deletion vector struct, null for null; string arrays are returned unchanged."""
+    return _ids(dv, lambda kind, where: (kind, where))
 
-    It is equal for all descriptors of a vector in a file with the name of the protocol: by its UUID, which `unique_id`
-    has in storage type u, or by its path, which an adaptive metadata tree has.
+
+def vector_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """As `dv_ids`, with one id for all descriptors of a vector in a file whose name has the UUID of the protocol.
+
+    Commits name such a file by its UUID and folder (storage type u), and adaptive metadata trees by its path.
     """
+    return _ids(dv, _by_uuid)
+
+
+def _ids(dv: pa.Array | pa.ChunkedArray, named: Callable[[pa.Array, pa.Array], tuple[pa.Array, pa.Array]]) -> pa.Array:
     array = one_chunk(dv)
     if pa.types.is_string(array.type):
         return array
@@ -108,8 +116,7 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
     where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
     offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
     suffix = pc.fill_null(pc.binary_join_element_wise(_AT, offset.cast(pa.string()), NOTHING), NOTHING)
-    kind, where = _by_uuid(kind, where)
-    return pc.binary_join_element_wise(kind, where, suffix, NOTHING)
+    return pc.binary_join_element_wise(*named(kind, where), suffix, NOTHING)
 
 
 def _by_uuid(kind: pa.Array, where: pa.Array) -> tuple[pa.Array, pa.Array]:

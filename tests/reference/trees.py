@@ -5,7 +5,8 @@
 FOLDER/NAME is a table, and FOLDER/NAME.json has its files and a digest of its rows by version. delta-spark reads a
 version from all commits, never from a tree, so that its answers do not depend on what is tested. It writes trees only
 for tables of a catalog: FOLDER/NAME is without that feature, so that it is opened by its path, and FOLDER/plain/NAME,
-which delta-spark reads, is also without the feature of the tree. With `read`, only the answers are written, of tables
+which delta-spark reads, is also without the feature of the tree; FOLDER/written/NAME is where the tree says that its
+deletion vectors are. With `read`, only the answers are written, of tables
 that are in FOLDER/plain.
 
 # RFC Adaptive Metadata (protocol_rfcs/iceberg-v4-metadata.md)
@@ -115,6 +116,7 @@ def main(folder: Path, read: bool) -> None:
         for copy, features in ((folder / name, [CATALOG]), (folder / "plain" / name, [CATALOG, FEATURE])):
             shutil.copytree(place, copy)
             without_features(copy, *features)
+        without_features(place, CATALOG)
     for place in sorted((folder / "plain").iterdir()):
         found = answers(spark, place)
         (folder / f"{place.name}.json").write_text(json.dumps(found), encoding="utf-8")

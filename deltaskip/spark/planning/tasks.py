@@ -20,7 +20,7 @@ from dataclasses import field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths, dv_ids
+from deltaskip.actions import canonical_paths, vector_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.fork_safety import new_lock
 from deltaskip.log import CheckpointPart, LogFile, Snapshot
@@ -249,7 +249,7 @@ class _Opened:
         if not self.request.keyed:
             return table
         orders = pa.repeat(pa.scalar(order, pa.int64()), len(table))
-        keys = decoded_paths(self.snapshot, canonical_paths, paths), dv_ids(vectors), orders
+        keys = decoded_paths(self.snapshot, canonical_paths, paths), vector_ids(vectors), orders
         for each, values in zip(KEY_FIELDS, keys, strict=True):
             table = table.append_column(each, values)
         return table

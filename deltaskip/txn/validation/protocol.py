@@ -78,7 +78,8 @@ def feature_violations(facts: CommitFacts) -> Iterator[Violation]:
         check_writable(base.protocol, base.table_properties, base.schema, where, summary)
         return
     check_writable(base.protocol, facts.properties_before, base.schema, where, CommitSummary())
-    got = sorted(name for name in facts.features - features_of(base.protocol) if FEATURES[name].only_kept)
+    new = (FEATURES[name] for name in facts.features - features_of(base.protocol) if name in FEATURES)
+    got = sorted(feature.name for feature in new if feature.only_kept)
     if got:
         raise UnsupportedFeature(
             f"{where} cannot get the table feature {', '.join(got)}, which deltaskip only keeps in tables that have "
