@@ -618,7 +618,7 @@ def _newest_tree(storage: Storage, listing: LogListing, version: int | None) -> 
 
 def _opened(storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object]) -> Checkpoint:
     """The open checkpoint, which was opened before if its file is unchanged. Raises CorruptLog if it is damaged."""
-    if type(storage) is not LocalStorage or len(ref.files) > 1:
+    if type(storage) is not LocalStorage or len(ref.files) > 1 or ref.kind is Kind.COMMIT:
         return open_checkpoint(storage, root, ref, done)
     found = _OPENED.get(ref)
     if found is not None:

@@ -6,8 +6,7 @@ FOLDER/NAME is a table, and FOLDER/NAME.json has its files and a digest of its r
 version from all commits, never from a tree, so that its answers do not depend on what is tested. It writes trees only
 for tables of a catalog: FOLDER/NAME is without that feature, so that it is opened by its path, and FOLDER/plain/NAME,
 which delta-spark reads, is also without the feature of the tree; FOLDER/written/NAME is where the tree says that its
-deletion vectors are. With `read`, only the answers are written, of tables
-that are in FOLDER/plain.
+deletion vectors are. With `read`, only answers are written, of the last versions of the tables in FOLDER/plain.
 
 # RFC Adaptive Metadata (protocol_rfcs/iceberg-v4-metadata.md)
 """
@@ -67,14 +66,14 @@ def written(spark: Any, name: str, folder: Path) -> None:
     spark.sql(f"DELETE FROM {table} WHERE id IN (5, 127, 361)")
 
 
-def answers(spark: Any, folder: Path) -> dict[str, Any]:
-    """By version, the files as `add` actions and a digest of the rows."""
+def answers(spark: Any, folder: Path, last: int | None) -> dict[str, Any]:
+    """By version, the files as `add` actions and a digest of the rows. last: the number of versions; None for all."""
     from pyspark.sql import DataFrame
 
     log = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(folder))
     latest = log.update(False, *_defaults(log, "update", 2, 3)).version()
     found = {}
-    for version in range(latest + 1):
+    for version in range(0 if last is None else latest + 1 - last, latest + 1):
         snapshot = log.getSnapshotAt(version, *_defaults(log, "getSnapshotAt", 2, 3, 4))
         adds = DataFrame(snapshot.allFiles().toDF(), spark).drop("backReference", "amtPassthrough").toJSON().collect()
         reader = spark.read.format("delta").option("versionAsOf", version)
@@ -118,7 +117,7 @@ def main(folder: Path, read: bool) -> None:
             without_features(copy, *features)
         without_features(place, CATALOG)
     for place in sorted((folder / "plain").iterdir()):
-        found = answers(spark, place)
+        found = answers(spark, place, 6 if read else None)
         (folder / f"{place.name}.json").write_text(json.dumps(found), encoding="utf-8")
     spark.stop()
 

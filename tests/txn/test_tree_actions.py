@@ -6,6 +6,7 @@ The builder here takes entries out of manifests only by the back references of t
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,15 @@ def test_what_a_commit_cannot_say_is_refused(tmp_path: Path) -> None:
         transaction = tree.table.transaction(operation="WRITE")
         transaction.add(AddFile("new.parquet", dict(add.partition_values), 10, 1, True, stats='{"numRecords":1}'))
         transaction.commit()
+
+
+@pytest.mark.parametrize(
+    "name", ["delta.enableDeletionVectors", "delta.enableRowTracking", "delta.enableInCommitTimestamps"]
+)
+def test_what_a_tree_needs_is_not_turned_off(tmp_path: Path, name: str) -> None:
+    tree = Tree(tmp_path / "t", True)
+    with pytest.raises(ds.InvalidCommit, match=f"{re.escape(name)} off.*rule protocol.metadata-tree"):
+        tree.table.alter_sql(f"SET TBLPROPERTIES ('{name}' = 'false')")
 
 
 def test_the_builder_ends_entries_as_the_reader_does() -> None:

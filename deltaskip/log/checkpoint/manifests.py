@@ -342,7 +342,10 @@ class ManifestPart(CheckpointPart):
         found = self.metadata.row_group(group).column(self.ids[ids].ordinal).statistics
         if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
             return None
-        return found.min if found.min_raw == found.max_raw else None
+        try:
+            return found.min if found.min == found.max else None
+        except UnicodeDecodeError:
+            return None  # the values themselves are damaged, or only their bounds
 
     @cached_property
     def _first_rows(self) -> list[int]:
