@@ -127,6 +127,9 @@ class _Leaf:
 class ManifestPart(CheckpointPart):
     """A manifest as a part of a checkpoint. Rows whose `add` is null are entries that are not live data files."""
 
+    # A changed status would take a file away, and writers on the JVM write checksums by default.
+    verifies = True
+
     def __init__(
         self,
         storage: Storage,
@@ -154,7 +157,7 @@ class ManifestPart(CheckpointPart):
         if self._same is not None:
             return self._same.ids
         found: dict[Ids, _Leaf] = {}
-        for ordinal, (ids, names, type_) in enumerate(_id_leaves(self._arrow_schema, (), ())):
+        for ordinal, (ids, names, type_) in enumerate(self._every_leaf):
             if -1 in ids:
                 continue
             if ids in found:
@@ -170,6 +173,11 @@ class ManifestPart(CheckpointPart):
         return found
 
     @cached_property
+    def _every_leaf(self) -> list[tuple[Ids, Path, pa.DataType]]:
+        with reading_checkpoint(self.root, self.version, self.path):
+            return list(_id_leaves(self._arrow_schema, (), ()))
+
+    @cached_property
     def _partition_map(self) -> tuple[Path, list[int]] | None:
         """Names and ordinals of a map of partition values as text, which delta-spark 4.4.0 writes; None without one."""
         for each in self._arrow_schema:
@@ -177,8 +185,7 @@ class ManifestPart(CheckpointPart):
                 inner = each.type.field(0)
                 if pa.types.is_map(inner.type):
                     names = (each.name, inner.name)
-                    leaves = enumerate(_id_leaves(self._arrow_schema, (), ()))
-                    return names, [at for at, (_, found, _) in leaves if found[:2] == names]
+                    return names, [at for at, (_, found, _) in enumerate(self._every_leaf) if found[:2] == names]
         return None
 
     @cached_property
@@ -370,7 +377,9 @@ class ManifestPart(CheckpointPart):
         """Yield columns of all entries of a row group, live or not, at most `rows` rows at a time."""
         leaves = [self.ids[each] for each in columns]
         for batch in self._physical([leaf.ordinal for leaf in leaves], group, rows):
-            yield [_leaf(batch, leaf.names) for leaf in leaves]
+            with reading_checkpoint(self.root, self.version, self.path):
+                found = [_leaf(batch, leaf.names) for leaf in leaves]
+            yield found
 
     def _physical(self, ordinals: Sequence[int], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with reading_checkpoint(self.root, self.version, self.path), self._opened() as file:
@@ -574,7 +583,10 @@ def _is_below(path: str, name: str) -> bool:
 
 def _leaf(batch: pa.RecordBatch, names: Path) -> pa.Array:
     """A column by its names from the root, null where a struct above it is null."""
-    column = batch.column(names[0])
+    at = batch.schema.get_field_index(names[0])
+    if at < 0:
+        raise ValueError(f"its column {names[0]} has different names in its footer")
+    column = batch.column(at)
     return pc.struct_field(column, list(names[1:])) if len(names) > 1 else column
 
 

@@ -70,8 +70,10 @@ class CheckpointPart:
     """A Parquet file of a checkpoint that contains adds.
 
     The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; a file that was
-    replaced by other contents is not read.
+    replaced by other contents is not read. verifies: whether checksums of pages are compared.
     """
+
+    verifies = False
 
     def __init__(
         self,
@@ -238,7 +240,7 @@ class CheckpointPart:
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         with self._source() as source:
-            yield open_reader(source, self.metadata, self._content is None and self._storage.remote)
+            yield open_reader(source, self.metadata, self._content is None and self._storage.remote, self.verifies)
 
     @contextmanager
     def opened(self) -> Iterator[pa.NativeFile]:
@@ -532,16 +534,24 @@ def corrupt_checkpoint(root: str, version: int, path: str, reason: str) -> Corru
     )
 
 
-def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False) -> Any:
+def open_reader(
+    source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False, verifies: bool = False
+) -> Any:
     """Return pyarrow's reader of an open file: `metadata`, `read_row_groups`, `iter_batches`. Raises what pyarrow does.
 
     Args:
         source: The file.
         metadata: Its footer, if that is known.
         pre_buffer: Whether column chunks are read before their use.
+        verifies: Whether the checksums of pages are compared, where the file has any.
     """
     # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
-    options = {"metadata": metadata, "pre_buffer": pre_buffer, "coerce_int96_timestamp_unit": "us"}
+    options = {
+        "metadata": metadata,
+        "pre_buffer": pre_buffer,
+        "coerce_int96_timestamp_unit": "us",
+        "page_checksum_verification": verifies,
+    }
     try:
         from pyarrow._parquet import ParquetReader
     except ImportError:

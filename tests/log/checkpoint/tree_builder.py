@@ -123,7 +123,8 @@ def pointer(
 def write_manifest(path: Path, rows: Sequence[dict[str, Any]], schema: pa.Schema | None = None, group: int = 4) -> Path:
     """Write a manifest of entries, in row groups of `group` rows."""
     path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(list(rows), schema or entry_schema()), path, row_group_size=group)
+    table = pa.Table.from_pylist(list(rows), schema or entry_schema())
+    pq.write_table(table, path, row_group_size=group, write_page_checksum=True)
     return path
 
 
