@@ -22,7 +22,7 @@ from benchmarks.tables import reference_table
 RUNS = sized(3, 1)
 TEN_MILLION = 10_000_000
 ASKED = ("narrow", "partition", "window", "string", "scattered", "listing")
-VARIANTS = ("classic", "json", "parts", "v2", "commits")
+VARIANTS = ("classic", "json", "parts", "v2", "commits", "tree")
 PEERS = ("deltalake", "DuckDB", "Delta Kernel", "pyarrow", "pyarrow with paths")
 
 

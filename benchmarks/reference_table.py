@@ -1,6 +1,6 @@
 """The reference table of the benchmarks: a log of very many files, no data.
 
-    python -m benchmarks.reference_table PATH [--files 1000000] [--variant classic|json|parts|v2|commits]
+    python -m benchmarks.reference_table PATH [--files 1000000] [--variant classic|json|parts|v2|commits|tree]
 
 A classic checkpoint of `files` adds in row groups of 100,000, then 50 commits of 200 adds and 50 removes each. Columns:
 id long and ts timestamp (clustered: file i holds ids 1000 i … 1000 i + 999), day date (the partition, about 3,300
@@ -25,7 +25,9 @@ ROW_GROUP = 100_000
 COMMITS, ADDS, REMOVES = 50, 200, 50
 ROWS_PER_FILE = 1000
 DAYS = 3300
-VARIANTS = ("classic", "json", "parts", "v2", "commits")
+VARIANTS = ("classic", "json", "parts", "v2", "commits", "tree")
+LEAF_FILES = 50_000
+"""Files in a manifest of the variant `tree`, as delta-spark packs them."""
 COUNTRIES = np.array(["AT", "BE", "CH", "DE", "DK", "ES", "FI", "FR", "GB", "IT", "NL", "NO", "PL", "PT", "SE", "US"])
 _START_MICROS = 1_420_070_400_000_000  # 2015-01-01
 _DAY = 86_400_000_000
@@ -49,11 +51,12 @@ _BOUNDS = pa.struct(
 )
 
 
-def schema_string() -> str:
-    """The table's schemaString."""
+def schema_string(ids: dict[str, int] | None = None) -> str:
+    """The table's schemaString. ids: of the columns, if the table has column mapping."""
 
     def field(name: str, type_: Any) -> dict[str, Any]:
-        return {"name": name, "type": type_, "nullable": True, "metadata": {}}
+        mapped = {"delta.columnMapping.id": (ids or {}).get(name), "delta.columnMapping.physicalName": name}
+        return {"name": name, "type": type_, "nullable": True, "metadata": mapped if ids else {}}
 
     nested = {"type": "struct", "fields": [field("a", "integer"), field("b", "string")]}
     names: list[tuple[str, Any]] = [("id", "long"), ("ts", "timestamp"), ("day", "date"), ("user", "string")]
@@ -69,6 +72,8 @@ def build(path: Path, files: int = 1_000_000, variant: str = "classic") -> Path:
     log.mkdir(parents=True, exist_ok=True)
     if variant == "commits":
         _write_commits(log, files)
+    elif variant == "tree":
+        _write_tree(path, files)
     else:
         _write_checkpoint(log, files, variant)
         for version in range(1, COMMITS + 1):
@@ -275,6 +280,90 @@ def _adds_table(numbers: np.ndarray, schema: pa.Schema, json_only: bool) -> pa.T
     add = pa.StructArray.from_arrays(arrays, fields=list(add_type))
     others = {f.name: pa.nulls(n, f.type) for f in schema if f.name != "add"}
     return pa.table([add if f.name == "add" else others[f.name] for f in schema], schema=schema)
+
+
+def _write_tree(path: Path, files: int) -> None:
+    """Manifests of LEAF_FILES files with typed statistics, their root with those of each, and a commit that names it.
+
+    # RFC Adaptive Metadata
+    """
+    (path / "metadata").mkdir()
+    ids = {name: number for number, name in enumerate(("id", "ts", "day", "user", "price", "amount", "country"), 1)}
+    ids |= {"s": 8, "a": 9, "b": 10}
+
+    def ided(name: str, number: int, type_: Any) -> pa.Field:
+        kind = pa.struct(type_) if isinstance(type_, list) else type_
+        return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
+
+    columns = [(each.name, each.type) for each in (*_BOUNDS, *_S) if each.name != "s"]
+    stats = [
+        ided(name, above, [ided("lower_bound", above + 1, kind), ided("upper_bound", above + 2, kind),
+                           ided("tight_bounds", above + 3, pa.bool_()), ided("null_count", above + 5, pa.int64())])
+        for name, kind in columns
+        for above in [10_000 + 200 * ids[name]]
+    ]  # fmt: skip
+    counts = [ided(f"files_{number}", number, pa.int32()) for number in (504, 505, 506, 520)]
+    schema = pa.schema([
+        ided("content_type", 134, pa.int32()), ided("location", 100, pa.string()),
+        ided("file_format", 101, pa.string()), ided("record_count", 103, pa.int64()),
+        ided("file_size_in_bytes", 104, pa.int64()),
+        ided("tracking", 147, [ided("status", 0, pa.int32()), ided("sequence_number", 3, pa.int64()),
+                               ided("first_row_id", 142, pa.int64())]),
+        ided("partition", 102, [ided("day", 1000, pa.date32())]), ided("content_stats", 146, stats),
+        ided("manifest_info", 150, counts),
+    ])  # fmt: skip
+
+    def entries(numbers: np.ndarray) -> pa.Table:
+        made, n = FileColumns(numbers), len(numbers)
+        low, high = made.bounds(False), made.bounds(True)
+        flag, zero = pa.repeat(pa.scalar(True), n), pa.repeat(pa.scalar(0, pa.int64()), n)
+        bounds = [
+            [pc.struct_field(each, [*(["s"] if name in "ab" else []), name]) for each in (low, high)]
+            for name, _ in columns
+        ]
+        parsed = [
+            pa.StructArray.from_arrays([*each, flag, zero], fields=list(kind.type))
+            for each, kind in zip(bounds, stats, strict=True)
+        ]
+        one = pa.repeat(pa.scalar(1, pa.int32()), n)
+        tracking = [one, pa.repeat(pa.scalar(0, pa.int64()), n), pa.array(made.min_id)]
+        arrays = [
+            pa.repeat(pa.scalar(0, pa.int32()), n), made.paths(), pa.repeat(pa.scalar("parquet"), n),
+            pa.array(np.full(n, ROWS_PER_FILE)), pa.array(100_000 + (numbers % 1000)),
+            pa.StructArray.from_arrays(tracking, fields=list(schema.field("tracking").type)),
+            pa.StructArray.from_arrays([made.days()], fields=list(schema.field("partition").type)),
+            pa.StructArray.from_arrays(parsed, fields=stats), pa.nulls(n, schema.field("manifest_info").type),
+        ]  # fmt: skip
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    rows, none = [], dict.fromkeys([each.name for each in counts], 0)
+    for number, numbers in enumerate(_ranges(files, LEAF_FILES)):
+        table, place = entries(numbers), f"metadata/leaf-{number}.parquet"
+        pq.write_table(table, path / place, compression="snappy", row_group_size=LEAF_FILES)
+        together = {}
+        for name, _ in columns:
+            extremes = [
+                pc.min_max(pc.struct_field(table["content_stats"], [name, side]))
+                for side in ("lower_bound", "upper_bound")
+            ]
+            together[name] = {
+                "lower_bound": extremes[0]["min"].as_py(), "upper_bound": extremes[1]["max"].as_py(),
+                "tight_bounds": True, "null_count": 0,
+            }  # fmt: skip
+        rows.append({
+            "content_type": 3, "location": place, "file_format": "parquet", "record_count": len(table),
+            "file_size_in_bytes": (path / place).stat().st_size, "tracking": {"status": 1, "sequence_number": 0},
+            "content_stats": together, "manifest_info": {**none, "files_504": len(table)},
+        })  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows, schema), path / "metadata" / "root.parquet")
+    metadata = _metadata()
+    metadata["metaData"] |= {"schemaString": schema_string(ids), "configuration": {"delta.columnMapping.mode": "id"}}
+    features = ["adaptiveMetadata-preview", "columnMapping", "deletionVectors"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features}
+    state = [{"protocol": {**protocol, "writerFeatures": features}}, metadata]
+    content = {"path": "metadata/root.parquet", "sizeInBytes": (path / "metadata" / "root.parquet").stat().st_size}
+    named = [{"checkpointMetadata": {"version": 0}}, {"contentRoot": {**content, "version": 0}}, *state]
+    _write_text(path / "_delta_log" / f"{0:020d}.json", [_info(), *state, {"checkpoint": named}])
 
 
 def _write_commit(log: Path, version: int, first: int, removed: list[int]) -> None:

@@ -19,6 +19,7 @@ from deltaskip.actions.file_actions import (
     dv_ids,
     remove_files,
     remove_of,
+    vector_ids,
     with_stats,
 )
 from deltaskip.actions.lines import Action, parse_action, to_line, to_lines
@@ -61,5 +62,6 @@ __all__ = [
     "Sidecar", "TimestampRange", "Txn", "absolute_uri", "absolute_uris", "add_actions", "canonical_path",
     "canonical_paths", "decode_path", "decode_paths", "dv_ids", "hadoop_path", "hadoop_paths", "listed_keys",
     "parse_action", "parse_partition_value", "partition_column", "relative_path", "remove_files", "remove_of",
-    "serialize_partition_value", "table_key", "table_keys", "to_line", "to_lines", "with_stats",
+    "serialize_partition_value", "table_key", "table_keys", "to_line", "to_lines", "vector_ids",
+    "with_stats",
 ]  # fmt: skip

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,18 @@ from deltaskip.actions.action_fields import (
 )
 from deltaskip.actions.members import JsonAction
 from deltaskip.errors import InvalidArgument
+from deltaskip.kernels.z85 import z85_encode
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, one_chunk
 
 _AT = arrow_scalar("@", pa.string())
+_UUID_KIND, _INLINE_KIND = arrow_scalar("u", pa.string()), arrow_scalar("i", pa.string())
+_PATH_KINDS = arrow_array(["p", "r"], pa.string())
+# PROTOCOL, Deletion Vectors: the name of the file of a vector with storage type u.
+VECTOR_FILE = r"deletion_vector_(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin$"
+"""The name of the file of a vector of storage type u, as a regular expression."""
+_VECTOR_FILE = f"(?:^|/){VECTOR_FILE}"
+_UUID_CHARACTERS = 20
 STORAGE_TYPES = ("u", "i", "p", "r")
 """How deletion vectors are stored."""
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
@@ -86,6 +94,18 @@ class _FileAction(JsonAction):
 
 def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return `unique_id` of each deletion vector struct, null for null; string arrays are returned unchanged."""
+    return _ids(dv, lambda kind, where: (kind, where))
+
+
+def vector_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """As `dv_ids`, with one id for all descriptors of a vector in a file whose name has the UUID of the protocol.
+
+    Commits name such a file by its UUID and folder (storage type u), and adaptive metadata trees by its path.
+    """
+    return _ids(dv, _by_uuid)
+
+
+def _ids(dv: pa.Array | pa.ChunkedArray, named: Callable[[pa.Array, pa.Array], tuple[pa.Array, pa.Array]]) -> pa.Array:
     array = one_chunk(dv)
     if pa.types.is_string(array.type):
         return array
@@ -96,7 +116,27 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
     where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
     offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
     suffix = pc.fill_null(pc.binary_join_element_wise(_AT, offset.cast(pa.string()), NOTHING), NOTHING)
-    return pc.binary_join_element_wise(kind, where, suffix, NOTHING)
+    return pc.binary_join_element_wise(*named(kind, where), suffix, NOTHING)
+
+
+def _by_uuid(kind: pa.Array, where: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Storage types and texts, with the UUID alone, in Z85, of vectors in files that are named by one."""
+    relative = pc.equal(kind, _UUID_KIND)
+    where = pc.if_else(relative, pc.utf8_slice_codeunits(where, -_UUID_CHARACTERS), where)
+    if pc.all(pc.or_(relative, pc.equal(kind, _INLINE_KIND)), min_count=0).as_py():
+        return kind, where
+    named = pc.struct_field(pc.extract_regex(where, _VECTOR_FILE), "uuid")
+    named = pc.if_else(pc.is_in(kind, value_set=_PATH_KINDS), named, arrow_scalar(None, pa.string()))
+    there = named.is_valid()
+    return pc.if_else(there, _UUID_KIND, kind), pc.if_else(there, z85_uuids(named), where)
+
+
+def z85_uuids(uuids: pa.Array) -> pa.StringArray:
+    """Return UUIDs, such as those in names of files of deletion vectors, in Z85; null for null."""
+    # A file contains the vectors of many data files.
+    files = pc.replace_substring(uuids, "-", "").dictionary_encode()
+    encoded = arrow_array([z85_encode(bytes.fromhex(each)) for each in files.dictionary.to_pylist()], pa.string())
+    return encoded.take(files.indices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,17 @@ def _object(fields: Sequence[Field], columns: Sequence[pa.Array]) -> pa.StringAr
 def _value(column: pa.Array) -> pa.StringArray:
     """The JSON text of each value; null for null."""
     if column.type == DELETION_VECTOR:
-        text = _object(DELETION_VECTOR_FIELDS.fields, column.flatten())
-        return text if not column.null_count else pc.if_else(column.is_valid(), text, _NULL)
+        return _struct(DELETION_VECTOR_FIELDS.fields, column)
+    if pa.types.is_struct(column.type):
+        return _struct([Field(each.name, each.name, each.type) for each in column.type], column)
     if column.type == TEXT_MAP:
         return _maps(column)
     return _strings(column) if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _struct(fields: Sequence[Field], column: pa.StructArray) -> pa.StringArray:
+    text = _object(fields, column.flatten())
+    return text if not column.null_count else pc.if_else(column.is_valid(), text, _NULL)
 
 
 def _maps(column: pa.MapArray) -> pa.StringArray:

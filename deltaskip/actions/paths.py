@@ -81,6 +81,13 @@ def encode_location(location: str) -> str:
     return f"{base}/{_quoted(key)}"
 
 
+def encode_locations(locations: pa.Array) -> pa.Array:
+    """Apply encode_location to each value of a string array, unless it is a URI with no character to quote."""
+    return _changed(
+        locations, pc.match_substring_regex(locations, r"^/|[^A-Za-z0-9_\-!.~'()*;:@&=+$,/]"), encode_location
+    )
+
+
 def canonical_path(raw: str) -> str:
     """Return the key of the data file, which is equal for all spellings of its path. It is not a path to open.
 

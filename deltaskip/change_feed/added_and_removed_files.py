@@ -16,6 +16,7 @@ from deltaskip.actions.action_fields import DELETION_VECTOR
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import Snapshot, check_same_table
+from deltaskip.log.checkpoint.metadata_tree import require_logged_files
 from deltaskip.log.commit import Commits, commit_infos, read_commits
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
@@ -48,6 +49,7 @@ def file_changes(snapshot: Snapshot, version: int, time_zone: str) -> pa.Table:
     listing = list_log(snapshot.storage, snapshot.root, numbers[0])
     files = VersionRange(numbers[0], numbers[-1], snapshot, listing).commits
     commits = read_commits(snapshot.storage, snapshot.root, files, _COLUMNS)
+    require_logged_files(commits)
     if not len(commits.actions):
         return no_rows(schema)
     return pa.table(_columns(commits, snapshot, time_zone), schema=schema)
@@ -174,6 +176,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
                 f"{restore_or_go_back(version)}."
             )
     commits = read_commits(snapshot.storage, root, [listing.commits[version] for version in numbers])
+    require_logged_files(commits)
     actions = commits.actions.combine_chunks()
     if not len(actions):
         nothing = arrow_array(np.zeros(0, np.int64))

@@ -30,6 +30,7 @@ from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, Unsupporte
 from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.checkpoint.metadata_tree import require_logged_files
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -543,6 +544,7 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
     snapshot = versions.snapshot
     files = versions.commits[wanted.snapshot_first :]
     commits = read_commits(snapshot.storage, snapshot.root, files, also=(CHANGE_FILE,))
+    require_logged_files(commits)
     first = state_at(snapshot, versions.start) if wanted.snapshot_first else None
     compared = check_states(commits, snapshot, wanted, first, versions.at_end)
     parts = [] if first is None else [files_of_state(first)]

@@ -24,7 +24,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.enabling import with_features
 from deltaskip.features.identity_columns import identity_of
-from deltaskip.features.registry import has_feature_or_preview
+from deltaskip.features.registry import has_feature_or_preview, has_tree
 from deltaskip.log import Snapshot
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import display_name, fold_name
@@ -166,8 +166,8 @@ class _FileCheck:
             layout.partition_columns,
             layout.mapping_mode,
             widening,
-            int96=not iceberg,
-            needs_ids=iceberg,
+            int96=not (iceberg or has_tree(transaction.protocol)),
+            needs_ids=iceberg or has_tree(transaction.protocol),
             needs_partitions=needs_partition_columns(transaction.protocol, properties),
         )
         fields = layout.partition_fields()

@@ -8,7 +8,7 @@ from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.actions.partition_folders import random_prefix
 from deltaskip.data_files.parquet_writer import DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
-from deltaskip.features.registry import has_feature, has_feature_or_preview
+from deltaskip.features.registry import has_feature, has_feature_or_preview, has_tree
 from deltaskip.log import Snapshot
 from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import TableProperties
@@ -66,7 +66,8 @@ def layout_after(
 
 def needs_partition_columns(protocol: Protocol, properties: TableProperties) -> bool:
     """Whether data files must contain the partition columns; other tables may ask for them by a property."""
-    return bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns")
+    asked = bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns")
+    return asked or has_tree(protocol)
 
 
 def first_collation_versions(

@@ -363,7 +363,7 @@ def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
     marks = writes_deletion_vectors(protocol, properties)
     layout = replace(layout, unsynced=transaction.unsynced)
-    return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
+    return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties, protocol))
 
 
 def _deleted(changed: ChangedRows, touched: _Touched) -> int | None:

@@ -78,7 +78,7 @@ def update_in(
         rows = rows_to_change(snapshot, where, execution, _READ_ROWS if spark is None else -1)
     transaction.read_scan(rows.scan, removes=True)
     transaction.set_parameters({"predicate": [] if where is None else [where]})
-    ids, feed = row_id_columns(properties), properties.change_data_feed
+    ids, feed = row_id_columns(properties, transaction.protocol), properties.change_data_feed
     with transaction.cost.phase("read"):
         changed = rows.execution.updates(rows.scan, rows.files, assignments, ids, feed)
     found = time.monotonic()

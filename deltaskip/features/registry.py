@@ -39,6 +39,7 @@ class TableFeature:
             the "files". Rows that deltaskip writes are checked. Files of other programs are refused if they are added
             as actions.
         by_name: Whether the catalog that manages a table with the feature opens it by name, and not by path.
+        only_kept: Whether tables do not get the feature here, and their logs get no checkpoints and are not cleaned up.
     """
 
     name: str
@@ -51,6 +52,7 @@ class TableFeature:
     requires: tuple[str, ...] = ()
     checks: Literal["log", "rows", "files"] = "log"
     by_name: bool = False
+    only_kept: bool = False
 
 
 class TableProtocol(Hashable, Protocol):
@@ -92,11 +94,17 @@ def _refused(name: str, note: str, requires: tuple[str, ...] = ()) -> TableFeatu
     return TableFeature(name, "reader-writer", "no", "no", None, None, note, requires)
 
 
+def _only_kept(name: str, note: str, requires: tuple[str, ...]) -> TableFeature:
+    return TableFeature(name, "reader-writer", "yes", "yes", None, None, note, requires, "files", only_kept=True)
+
+
 def _unwritten(name: str, note: str) -> TableFeature:
     """A feature of writers that this package does not support: tables are read."""
     return TableFeature(name, "writer", "not needed", "no", None, None, note)
 
 
+_TREE = "commits on top of the tree, which others build; no VACUUM, no checkpoints, no clean-up of the log"
+_TREE_NEEDS = ("columnMapping", "rowTracking", "domainMetadata", "deletionVectors", "inCommitTimestamp")
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
 _INDEX = "every commit must keep an index from keys to rows"
@@ -159,7 +167,8 @@ _ROWS = (
     _unwritten("coordinatedCommits-preview", "commits pass through a coordinator, which may know newer ones"),
     _refused("redirectReaderWriter-preview", f"the table is kept in another place, {_REDIRECT}"),
     _unwritten("redirectWriterOnly-preview", f"writes go to another place, {_REDIRECT}"),
-    _refused("adaptiveMetadata-preview", "files are listed in a tree of manifests, and not in checkpoints"),
+    _only_kept("adaptiveMetadata", _TREE, _TREE_NEEDS),
+    _only_kept("adaptiveMetadata-preview", _TREE, _TREE_NEEDS),
     # Proposals of the protocol that are not accepted: names and meanings may change.
     _refused("materializedVoidType", "VOID columns are stored in files"),
     _unwritten("recordLevelIndex", _INDEX),
@@ -196,6 +205,11 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
 def has_feature_or_preview(protocol: TableProtocol, name: str) -> bool:
     """Whether the protocol has the feature or the preview of the feature."""
     return any(has_feature(protocol, each) for each in feature_names(name))
+
+
+def has_tree(protocol: TableProtocol) -> bool:
+    """Whether commits of the table must follow the rules of the adaptive metadata tree."""
+    return has_feature_or_preview(protocol, "adaptiveMetadata")
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import Protocol
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import has_feature, has_tree
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
@@ -88,12 +88,17 @@ def tracks_rows(protocol: Protocol, properties: TableProperties) -> bool:
     return has_feature(protocol, "rowTracking") and not properties.row_tracking_suspended
 
 
-def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
-    """Return the columns of materialized row ids; None if rows of the table have no stable ids."""
+def row_id_columns(properties: TableProperties, protocol: Protocol | None = None) -> RowIdColumns | None:
+    """Return the columns of materialized row ids; None if rows of the table have no stable ids.
+
+    protocol: The table's protocol, for files that are written.
+    """
     names = properties.row_id_column, properties.row_commit_version_column
     if not properties.row_tracking or None in names:
         return None
-    return RowIdColumns(str(names[0]), str(names[1]), properties.iceberg_compat_v3)
+    # RFC Adaptive Metadata, Materialized Row Tracking Columns
+    ids = properties.iceberg_compat_v3 or (protocol is not None and has_tree(protocol))
+    return RowIdColumns(str(names[0]), str(names[1]), ids)
 
 
 def with_materialized_columns(configuration: Mapping[str, str]) -> dict[str, str]:

@@ -136,9 +136,13 @@ def check_writable(
 def check_maintainable(protocol: TableProtocol, where: str) -> None:
     """Check that checkpoints and clean-ups of the table's log lose no information.
 
-    Raises UnsupportedFeature, which lists every feature that is unknown or not supported for reading.
+    Raises UnsupportedFeature, which lists every feature that is unknown, not supported for reading, or only kept.
     """
-    unknown = sorted(name for name in features_of(protocol) if name not in FEATURES or FEATURES[name].reads == "no")
+    unknown = sorted(
+        name
+        for name in features_of(protocol)
+        if name not in FEATURES or FEATURES[name].reads == "no" or FEATURES[name].only_kept
+    )
     if protocol.min_writer_version > FEATURES_WRITER_VERSION:
         unknown.append(f"writer version {protocol.min_writer_version}")
     if unknown:

@@ -17,7 +17,7 @@ from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.features import check_maintainable
 from deltaskip.lazy_regex import regex
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, commit_name, parse_log_file, version_prefix
 from deltaskip.log.loading import list_log

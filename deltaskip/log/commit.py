@@ -281,7 +281,12 @@ def _not_regular(root: str, file: LogFile, kind: str) -> CorruptLog:
 CHANGE_FILE = "cdc"
 """Name of the actions with change data files."""
 
-_KNOWN = frozenset({"protocol", "metaData", "txn", "domainMetadata", "commitInfo", "sidecar", "checkpointMetadata"})
+CHECKPOINT = "checkpoint"
+"""Name of the action that names the adaptive metadata tree of a version (`log.checkpoint.metadata_tree`)."""
+
+_KNOWN = frozenset(
+    {"protocol", "metaData", "txn", "domainMetadata", "commitInfo", "sidecar", "checkpointMetadata", CHECKPOINT}
+)
 
 
 def _damaged(root: str, file: LogFile, line: int, reason: str) -> str:

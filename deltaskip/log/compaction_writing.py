@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deltaskip.actions import DeletionVectorDescriptor, canonical_path
+from deltaskip.features.registry import has_tree
 from deltaskip.json_text import parse_json
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.file_names import version_prefix
@@ -35,6 +36,9 @@ def is_compaction_due(snapshot: Snapshot, version: int) -> bool:
     Not in tables whose commits a catalog has and may not have published.
     """
     if version % COMPACTED_COMMITS != COMPACTED_COMMITS - 1 or is_managed(snapshot.storage):
+        return False
+    if has_tree(snapshot.protocol):
+        # Actions of a compaction would lack what they refer to in the tree.
         return False
     return snapshot.table_properties.checkpoint_interval > COMPACTED_COMMITS
 

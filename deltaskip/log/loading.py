@@ -12,17 +12,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, TypeVar
 
 from deltaskip import errors
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import has_feature, has_tree
 from deltaskip.lazy_regex import regex
 from deltaskip.log.catalog_commits import is_managed
-from deltaskip.log.checkpoint.read import Checkpoint, open_checkpoint
+from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
+from deltaskip.log.checkpoint.metadata_tree import tree_in
+from deltaskip.log.checkpoint.read import Checkpoint
 from deltaskip.log.column_cache import ColumnCache
-from deltaskip.log.commit import parse_contents, read_commits
+from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
@@ -57,7 +60,8 @@ _PAUSES_FOR_A_STRAY = 100
 # A log listed within this time is not listed again before a commit, unless it may be cleaned up by then.
 _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
-# A snapshot with more commits than this is read again from a newer checkpoint.
+# A snapshot with more commits than this is read again from a newer checkpoint. Before so many are read, the newest may
+# name an adaptive metadata tree.
 _MOST_COMMITS = 100
 # The files of the latest versions of local tables that this process has read or written last, by location, each with
 # the time at which the names in its log had changed.
@@ -406,6 +410,8 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
         tail, checksum = tail_of(parse_contents(root, commits, memoryview(own), [0])), None
     else:
         tail, checksum = _read_tail(storage, root, commits, segment)
+    if tail.tree is not None:
+        return _loaded_again(snapshot)
     found = Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
     return found if _is_whole(found) else _loaded_again(snapshot)
 
@@ -532,31 +538,40 @@ def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None 
     """
     unusable: errors.CorruptLog | None = None
     damaged = 0
-    for segment in candidate_segments(listing, version, IN_FLIGHT if storage.remote else None):
+    for segment in _segments(storage, listing, version):
         if segment.checkpoint is not None and damaged >= _MOST_DAMAGED:
             continue
+        checkpoint = None
         if segment.checkpoint is None and not storage.remote and _bytes_of(segment.commits) < _WATCHED_BYTES:
             tail, checksum = _read_tail(storage, segment.root, segment.commits, segment)
-            return Snapshot(storage, segment, None, tail, checksum)
-        opening = Progress(f"Opening {table_name(segment.root)}", unit="files")
-        with opening as progress, ThreadPoolExecutor(1, "deltaskip") as beside:
-            reading = beside.submit(_read_tail, storage, segment.root, segment.commits, segment)
-            checkpoint = None
-            if segment.checkpoint is not None:
+        else:
+            opening = Progress(f"Opening {table_name(segment.root)}", unit="files")
+            with opening as progress, ThreadPoolExecutor(1, "deltaskip") as beside:
+                reading = beside.submit(_read_tail, storage, segment.root, segment.commits, segment)
+                if segment.checkpoint is not None:
+                    try:
+                        checkpoint = _opened(storage, segment.root, segment.checkpoint, progress.advance)
+                    except errors.CorruptLog as error:
+                        if segment.checkpoint.kind is Kind.COMMIT:
+                            # Older commits need not contain the actions on files that are in the tree.
+                            raise
+                        unusable = unusable or error
+                        damaged += 1
+                        continue
                 try:
-                    checkpoint = _opened(storage, segment.root, segment.checkpoint, progress.advance)
+                    tail, checksum = progress.result(reading)
                 except errors.CorruptLog as error:
+                    if not _has_commits_for(listing, segment):
+                        raise
                     unusable = unusable or error
-                    damaged += 1
                     continue
-            try:
-                tail, checksum = progress.result(reading)
-            except errors.CorruptLog as error:
-                if not _has_commits_for(listing, segment):
-                    raise
-                unusable = unusable or error
-                continue
-        return Snapshot(storage, segment, checkpoint, tail, checksum)
+        if tail.tree is not None and tail.tree.version > (-1 if checkpoint is None else checkpoint.version):
+            return load_snapshot_of(storage, _from_tree(listing, tail.tree), segment.version)
+        found = Snapshot(storage, segment, checkpoint, tail, checksum)
+        if has_tree(found.protocol) and _has_commits_for(listing, segment):
+            # A compaction need not have the actions that name trees.
+            continue
+        return found
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
 
@@ -567,9 +582,59 @@ def _has_commits_for(listing: LogListing, segment: LogSegment) -> bool:
     return bool(ranges) and all(version in listing.commits for each in ranges for version in each)
 
 
+def _segments(storage: Storage, listing: LogListing, version: int | None) -> Iterator[LogSegment]:
+    """As `candidate_segments`, also from adaptive metadata trees that commits name."""
+    most = IN_FLIGHT if storage.remote else None
+    tree = _last_tree(storage, listing, version)
+    try:
+        yield from candidate_segments(listing if tree is None else _from_tree(listing, tree), version, most)
+    except (errors.CorruptLog, errors.VersionNotFound):
+        tree = _newest_tree(storage, listing, version)
+        if tree is None:
+            raise
+        yield from candidate_segments(_from_tree(listing, tree), version, most)
+
+
+def _from_tree(listing: LogListing, tree: CheckpointRef) -> LogListing:
+    """The listing with a tree instead of all that is older."""
+    newer = {version: refs for version, refs in listing.checkpoints.items() if version > tree.version}
+    return replace(listing, checkpoints={tree.version: (tree,), **newer}, incomplete={})
+
+
+def _last_tree(storage: Storage, listing: LogListing, version: int | None) -> CheckpointRef | None:
+    """The tree that the newest commit says to be the last one, if many commits would be read without it.
+
+    Only delta-spark says so, in commitInfo.
+    """
+    versions = [each for each in listing.commits if version is None or each <= version]
+    last = max(versions, default=-1)
+    if sum(each > max(listing.checkpoints, default=-1) for each in versions) <= _MOST_COMMITS:
+        return None
+    with suppress(errors.DeltaSkipError, FileNotFoundError, KeyError, TypeError, AttributeError):
+        if listing.commits[last].file.size > _CHECKSUM_BYTES:
+            return None
+        info = last_commit_info(read_commits(storage, listing.root, [listing.commits[last]], ["path"]))
+        said = ({} if info is None else info.members)["lastManifestCommit"]["version"]
+        return tree_in(read_commits(storage, listing.root, [listing.commits[said]], ["path"]))
+    return None
+
+
+def _newest_tree(storage: Storage, listing: LogListing, version: int | None) -> CheckpointRef | None:
+    """The newest tree that a commit names, of which the newest commits are read first."""
+    files = [listing.commits[each] for each in sorted(listing.commits) if version is None or each <= version]
+    count = 1
+    with suppress(errors.DeltaSkipError, FileNotFoundError):
+        while files:
+            found = tree_in(read_commits(storage, listing.root, files[-count:], ["path"]))
+            if found is not None:
+                return found
+            files, count = files[:-count], 2 * count
+    return None
+
+
 def _opened(storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object]) -> Checkpoint:
     """The open checkpoint, which was opened before if its file is unchanged. Raises CorruptLog if it is damaged."""
-    if type(storage) is not LocalStorage or len(ref.files) > 1:
+    if type(storage) is not LocalStorage or len(ref.files) > 1 or ref.kind is Kind.COMMIT:
         return open_checkpoint(storage, root, ref, done)
     found = _OPENED.get(ref)
     if found is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, canonical_paths, dv_ids
+from deltaskip.actions import FILE_SCHEMA, canonical_paths, vector_ids
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values import arrow_values
@@ -53,7 +53,7 @@ class Superseded:
         raw = arrow_values.one_chunk(paths)
         if not self:
             return pa.repeat(arrow_values.TRUE, len(raw))
-        return self._live(canonical_paths(raw), None if dv is None else dv_ids(dv))
+        return self._live(canonical_paths(raw), None if dv is None else vector_ids(dv))
 
     def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
         if ids is None or ids.null_count == len(ids):
@@ -112,7 +112,7 @@ def replay(actions: pa.Table) -> Replay:
     added = coded.dictionary.take(arrow_values.arrow_array(np.flatnonzero(newest_add >= 0)))
     removed, removed_dv = _NO_KEYS, _NO_KEYS
     if len(remove_rows):
-        ids = dv_ids(actions["deletion_vector"])
+        ids = vector_ids(actions["deletion_vector"])
         key = _key_codes(path_code, ids)
         newest_remove = np.full(int(key.max()) + 1, -1, np.int64)
         newest_remove[key[remove_rows]] = commit[remove_rows]
@@ -138,7 +138,7 @@ def superseded_by(actions: pa.Table) -> Superseded:
     removes = pc.indices_nonzero(is_remove)
     if not len(removes):
         return Superseded(added, _NO_KEYS, _NO_KEYS)
-    ids = dv_ids(actions["deletion_vector"])
+    ids = vector_ids(actions["deletion_vector"])
     return Superseded(added, *_removed_keys(paths.dictionary_encode(), ids, removes))
 
 
@@ -165,7 +165,7 @@ def repeated_key(actions: pa.Table) -> str | None:
     """Return a path with two actions of one logical file, or with two adds; None if the actions are reconciled."""
     paths = canonical_paths(arrow_values.one_chunk(actions["path"]))
     adds = paths.filter(pc.invert(arrow_values.one_chunk(actions["is_remove"])))
-    keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), arrow_values.NOTHING))
+    keys = file_keys(paths, pc.fill_null(vector_ids(actions["deletion_vector"]), arrow_values.NOTHING))
     for values in (adds, keys):
         counts = values.value_counts()
         again = counts.field("values").filter(

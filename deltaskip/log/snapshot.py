@@ -225,7 +225,7 @@ class Snapshot(Unpicklable):
     @property
     def superseded(self) -> Superseded:
         """The logical files in `checkpoint_parts` that newer commits replaced or removed."""
-        return self.tail.files.superseded
+        return self._files.superseded
 
     @property
     def checkpoint_parts(self) -> tuple[CheckpointPart, ...]:
@@ -253,7 +253,8 @@ class Snapshot(Unpicklable):
         Raises:
             CorruptLog: A file of the checkpoint is damaged.
         """
-        superseded, adds = after(self.tail.files, newer).superseded, after(self._files, newer).adds
+        found = after(self._files, newer)
+        superseded, adds = found.superseded, found.adds
         groups = [
             self.add_group(part, group) for part in self.checkpoint_parts for group in part.row_groups_with("add")
         ]
@@ -299,8 +300,8 @@ class Snapshot(Unpicklable):
         Raises:
             CorruptLog: A file of the checkpoint is damaged.
         """
-        superseded, adds = after(self.tail.files, newer).superseded, after(self._files, newer).adds
-        sizes = adds["size"]
+        files = after(self._files, newer)
+        superseded, sizes = files.superseded, files.adds["size"]
         found = [(len(sizes), exact_sum(sizes))]
         for part in self.checkpoint_parts:
             for group in part.row_groups_with("add"):

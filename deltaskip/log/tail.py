@@ -7,10 +7,12 @@ import pyarrow as pa
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
 from deltaskip.fork_safety import new_lock
+from deltaskip.log.checkpoint.metadata_tree import tree_in
 from deltaskip.log.commit import Commits, commit_pieces, last_commit_info, read_commits, state_change
 from deltaskip.log.compaction import require_reconciled
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.replay import EMPTY, Replay, after, replay
+from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.storage import Storage
 
@@ -18,7 +20,7 @@ from deltaskip.storage import Storage
 class Tail:
     """The commits after a checkpoint. Their state is available at once; their files are reconciled on first use.
 
-    info: commitInfo of the last commit, if it has any.
+    info: commitInfo of the last commit, if it has any. tree: the newest adaptive metadata tree that a commit names.
     """
 
     def __init__(
@@ -28,10 +30,12 @@ class Tail:
         info: CommitInfo | None,
         actions: pa.Table | Callable[[], pa.Table],
         older: "Tail | None" = None,
+        tree: CheckpointRef | None = None,
     ) -> None:
         """actions: adds and removes of the commits, or a function that reads them."""
         self.state = state
         self.info = info
+        self.tree = tree
         self._root = root
         self._unread: tuple[pa.Table | Callable[[], pa.Table], Tail | None] | None = (actions, older)
         self._files: Replay = EMPTY
@@ -100,7 +104,7 @@ def tail_of(commits: Commits) -> Tail:
     if any(file.kind is Kind.COMPACTION for file in files):
         require_reconciled(commits)
     info = last_commit_info(commits) if files and files[-1].kind is Kind.COMMIT else None
-    return Tail(commits.root, state_change(commits), info, commits.actions)
+    return Tail(commits.root, state_change(commits), info, commits.actions, None, tree_in(commits))
 
 
 def deferred_tail(storage: Storage, root: str, files: Sequence[LogFile]) -> Tail:
@@ -109,9 +113,10 @@ def deferred_tail(storage: Storage, root: str, files: Sequence[LogFile]) -> Tail
     Memory is bounded by the state, and by the text that is parsed at a time. Raises CorruptLog as `tail_of` does, but
     for damaged columns of adds and removes other than the path only when the files are needed.
     """
-    state, info = StateChange(), None
+    state, info, tree = StateChange(), None, None
     for piece in commit_pieces(storage, root, files, ["path"]):
         state = overlay(state, state_change(piece))
         if info is None and len(piece.files) == len(files):
             info = last_commit_info(piece)
-    return Tail(root, state, info, lambda: read_commits(storage, root, files).actions)
+        tree = tree_in(piece) or tree
+    return Tail(root, state, info, lambda: read_commits(storage, root, files).actions, None, tree)

@@ -182,7 +182,7 @@ def _put_rows(
 ) -> dict[str, int]:
     """Rewrite the rows of all files, and replace the files."""
     snapshot = transaction.snapshot
-    row_ids = row_id_columns(snapshot.table_properties)
+    row_ids = row_id_columns(snapshot.table_properties, snapshot.protocol)
     state = transaction.protocol, transaction.metadata, layout.schema, transaction.domains
     target = layout_after(snapshot, *state, time_zone)
     if row_ids is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.log.checkpoint.manifests import ManifestPart
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.skipping.evaluate import keep_mask
@@ -29,7 +30,12 @@ from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, 
 
 
 def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCache) -> list[int]:
-    """Ordinals of the row groups of `part` that may contain an add that `program` keeps, ascending."""
+    """Ordinals of the row groups of `part` that may contain an add that `program` keeps, ascending.
+
+    Nothing is read of a manifest whose entry in the root of its tree rules out all its files.
+    """
+    if isinstance(part, ManifestPart) and part.manifest.bounds and not len(_keep(program.root, _Entry(part)).indices()):
+        return []
     key = FooterKey(part.path)
     footer: _Footer | None = cache.get(key)
     if footer is None:
@@ -80,6 +86,10 @@ class _Footer:
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
         return arrow_array([False] * self.num_rows)
 
+    @property
+    def _is_hybrid(self) -> bool:
+        return self._part.hybrid_calendar
+
     def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:
         if leaf.field is not None and leaf.field.physical[0] == PARTITION_VALUES:
             # Partition values: one column is both bounds, and null counts do not exist.
@@ -94,7 +104,7 @@ class _Footer:
         statistics = chunk.statistics
         if statistics is None or not statistics.has_min_max or not statistics.has_null_count:
             return None
-        if chunk.num_values - statistics.null_count != self._part.add_rows(group) or chunk.physical_type == "INT96":
+        if self._part.values_at(ordinal, group) != self._part.add_rows(group) or chunk.physical_type == "INT96":
             return None
         if chunk.physical_type in ("INT32", "INT64") and not pa.types.is_decimal(type_):
             return statistics.min_raw if side == "min" else statistics.max_raw
@@ -106,7 +116,7 @@ class _Footer:
         if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
             # Footers omit NaN, so they prove nothing about a file whose own bound is NaN.
             return pa.nulls(self.num_rows, _layout(field))
-        if (pa.types.is_temporal(column[1]) and self._part.hybrid_calendar) or _holds_more(column[1], field):
+        if (pa.types.is_temporal(column[1]) and self._is_hybrid) or _holds_more(column[1], field):
             # The outermost bound does not limit unknown bounds of other files.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
@@ -118,6 +128,34 @@ class _Footer:
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
         form = BoundForm.EXACT if field.physical[0] == PARTITION_VALUES else BoundForm.GROUP
         return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side, form)
+
+
+class _Entry(_Footer):
+    """Statistics of all files of a manifest, from its entry in the root of its tree, as those of one row group.
+
+    # RFC Adaptive Metadata, Content Stats: one that any of the files lacks is null there.
+    """
+
+    def __init__(self, part: ManifestPart) -> None:
+        self.num_rows = 1
+        self._named = part.bounds
+        self._bounds = {}
+
+    @property
+    def _is_hybrid(self) -> bool:
+        return False
+
+    def _column(self, leaf: StatLeaf) -> tuple[Any, pa.DataType] | None:
+        path = (leaf.group, *(leaf.field.physical if leaf.field is not None else ()))
+        if path[1:2] == (PARTITION_VALUES,):
+            path = (leaf.group, *path[2:])
+        found = self._named.get(path)
+        return None if found is None else (found, found.type)
+
+    def _value(self, column: tuple[Any, pa.DataType] | None, group: int, side: Side) -> Any:
+        if column is None:
+            return None
+        return column[0].value if pa.types.is_temporal(column[1]) else column[0].as_py()
 
 
 def _holds_more(stored: pa.DataType, field: StatField) -> bool:

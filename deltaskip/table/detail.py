@@ -14,6 +14,7 @@ from deltaskip.errors import CorruptLog, SchemaError, TableNotFound, VersionNotF
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.commit_times import commit_time
+from deltaskip.log.file_names import Kind
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass
@@ -30,7 +31,8 @@ class LogDetail(Shown):
 
     Attributes:
         checkpoint_version: Version of the checkpoint; None without a checkpoint.
-        checkpoint_kind: Type of the checkpoint, such as "classic checkpoint"; None without a checkpoint.
+        checkpoint_kind: Type of the checkpoint, such as "classic checkpoint", or "commit" for a metadata tree; None
+            without a checkpoint.
         checkpoint_files: Number of files of the checkpoint, without sidecars.
         commits_after: Number of versions between the checkpoint and this version.
         has_checksum: Whether the version has a version checksum (`.crc`).
@@ -179,6 +181,9 @@ def _table_features(protocol: Protocol) -> tuple[str, ...]:
 
 def _current_segment(snapshot: Snapshot) -> LogSegment:
     """The files from which the version would now be read, or was read if the log no longer contains the version."""
+    own = snapshot.segment.checkpoint
+    if own is not None and own.kind is Kind.COMMIT:
+        return snapshot.segment
     try:
         return next(candidate_segments(list_log(snapshot.storage, snapshot.root), snapshot.version))
     except (CorruptLog, TableNotFound, VersionNotFound):

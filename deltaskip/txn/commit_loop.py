@@ -12,6 +12,7 @@ from uuid import uuid4
 from deltaskip import errors
 from deltaskip.actions import hadoop_path
 from deltaskip.doors import first_line
+from deltaskip.features.registry import has_tree
 from deltaskip.log import Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
 from deltaskip.log.catalog_commits import catalog_commits, is_commit, is_managed, put_commit
 from deltaskip.log.checkpoint.write import write_checkpoint
@@ -445,7 +446,8 @@ def _is_read_again(after: Snapshot) -> bool:
 
 def _is_checkpoint_due(snapshot: Snapshot, version: int) -> bool:
     """Whether a checkpoint of a version is due, by the properties of a snapshot near it."""
-    return bool(version) and not version % snapshot.table_properties.checkpoint_interval
+    due = bool(version) and not version % snapshot.table_properties.checkpoint_interval
+    return due and not has_tree(snapshot.protocol)
 
 
 def _write_checkpoint(snapshot: Snapshot, version: int) -> None:

@@ -24,7 +24,7 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import has_feature, has_tree
 from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
@@ -39,6 +39,7 @@ from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.row_id_assignment import assign_row_ids
+from deltaskip.txn.tree_actions import last_manifest_commit, tree_lines
 from deltaskip.txn.validation import CommitFacts, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.version import engine_info
@@ -99,14 +100,18 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
     if adds and facts.tracks_rows:
         adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)
-    info = _commit_info(prepared, txn_id, now, timestamp)
+    info = _commit_info(prepared, latest, txn_id, now, timestamp)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
-    whole = () if facts.removed is None else to_lines(REMOVE_FIELDS, facts.removed)
-    removes = [_completed(remove, known[key], now) for key, remove in intent.removes.items()]
+    removes = {key: _completed(remove, known[key], now) for key, remove in intent.removes.items()}
     first: list[Action] = [info, *state, *intent.txns.values(), *domains]
-    last: list[Action] = [*removes, *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
     try:
+        if has_tree(latest.protocol):
+            ended, begun = tree_lines(latest, removes, facts.removed, adds)
+            added = "".join(begun).encode()
+            return b"".join((_lines(first), *ended, added, _lines(intent.cdc_files.values())))
+        whole = () if facts.removed is None else to_lines(REMOVE_FIELDS, facts.removed)
+        last: list[Action] = [*removes.values(), *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
         return b"".join((_lines(first), *whole, _lines(last)))
     except UnicodeEncodeError as error:
         raise InvalidCommit(
@@ -158,7 +163,9 @@ def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
     )
 
 
-def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp: int | None) -> CommitInfo:
+def _commit_info(
+    prepared: Prepared, latest: Snapshot, txn_id: str, now: int, in_commit_timestamp: int | None
+) -> CommitInfo:
     facts = prepared.facts
     intent = facts.intent
     members: dict[str, Any] = {
@@ -176,6 +183,8 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "txnId": txn_id,
         "tags": None,
     }
+    if has_tree(latest.protocol):
+        members["lastManifestCommit"] = last_manifest_commit(latest)
     if facts.tracks_rows:
         # PROTOCOL, Row Tracking: rows copied into new files lose their ids, unless these files contain them.
         adds_rows = bool(intent.num_removes) and any(key not in facts.known for key in intent.adds)

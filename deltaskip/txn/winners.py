@@ -13,6 +13,7 @@ from deltaskip.actions import CommitInfo, table_keys
 from deltaskip.errors import CommitConflict, CorruptLog
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
+from deltaskip.log.checkpoint.metadata_tree import require_logged_files
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.segment import list_commits
@@ -112,7 +113,9 @@ def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
             f"{base.version} cannot be checked for conflicts: open the table again and repeat the operation.",
             "cleaned up",
         )
-    return Winners(base, read_commits(base.storage, base.root, [files[version] for version in wanted], None))
+    commits = read_commits(base.storage, base.root, [files[version] for version in wanted], None)
+    require_logged_files(commits)
+    return Winners(base, commits)
 
 
 def _is_blind(info: CommitInfo) -> bool:

@@ -27,6 +27,8 @@ from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
 from tests.corpus_digests import expected_rows
+from tests.log.checkpoint.test_tree import entries as tree_entries
+from tests.log.checkpoint.tree_builder import Entry, log_add, write_commit, write_tree
 from tests.skipping.test_file_batches import random_log
 from tests.spark.test_corpus_rows import rows_and_digest
 
@@ -91,6 +93,17 @@ def assert_same(scan: ds.Scan) -> int:
         return 0
     assert as_text(planned_here(scan)) == as_text(expected)
     return len(expected)
+
+
+@pytest.mark.usefixtures("many_small_tasks")
+def test_manifests_of_a_metadata_tree_are_read_by_tasks(tmp_path: Path) -> None:
+    table, every = tmp_path / "t", tree_entries(20)
+    write_tree(table, [every[:8], every[8:16]], every[16:], dead=[2, 5])
+    removes = [{"remove": {"path": f"f{number}.parquet", "dataChange": True}} for number in (0, 9, 17)]
+    write_commit(table, 2, *removes, log_add(Entry("new.parquet", stats={"id": (3, 30, 0, True)})))
+    write_commit(table, 3, {"remove": {"path": "f1.parquet", "dataChange": True}}, log_add(every[9]))
+    for where in (None, "id < 40", "p = 'a'", "day IS NULL", "s > 's0012'"):
+        assert assert_same(ds.DeltaTable(str(table)).scan(where))
 
 
 @pytest.mark.usefixtures("many_small_tasks")

@@ -12,7 +12,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import Protocol
 from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.sparkexpr.types import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
 from tests.each import each

@@ -285,7 +285,7 @@ def _resolved(transaction: Transaction, statement: Merge, source: MergeSource) -
         partition_columns=tuple(metadata.partition_columns),
         mapping_mode=mode,
         target_alias=statement.target_alias,
-        row_ids=row_id_columns(properties),
+        row_ids=row_id_columns(properties, snapshot.protocol),
         keys=template.columns,
         evolves=statement.evolves,
     )

@@ -1,4 +1,4 @@
-"""Checkpoints: reading of their adds and small actions, and writing of their rows.
+"""Checkpoints: reading of their adds and small actions, and writing of their rows; reading of metadata trees.
 
 `write._state` and `write._file_actions` decide which actions a checkpoint keeps, and `tombstones` which removes:
 neither commitInfo nor cdc, nor what has expired.

@@ -8,16 +8,13 @@ columns are read on demand.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import ADD_FIELDS, Sidecar, hadoop_path
 from deltaskip.doors import first_line, of_signal_handler
@@ -25,11 +22,10 @@ from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.log.checkpoint.parquet_columns import wrong_column
-from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
-from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
-from deltaskip.log.replay import EMPTY, Replay, replay
+from deltaskip.log.file_names import SIDECAR_FOLDER, restore_or_go_back
+from deltaskip.log.replay import Replay
 from deltaskip.log.segment import CheckpointRef
-from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange
 from deltaskip.path_bytes import real_path
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_nested import ENTRIES, with_maps
@@ -54,11 +50,12 @@ _REQUIRED = {
     "remove": "path",
 }
 _SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
-_PARALLEL_OPENS = 16
+PARALLEL_OPENS = 16
+"""The most files of a checkpoint in an object store that are opened at once."""
 _FEW_ROWS = 1024
 _SOME_ROWS = 8192
-# The most rows of a checkpoint that is cached, and the most selections of columns.
-_HELD_ROWS = 2048
+HELD_ROWS = 2048
+"""The most rows of a checkpoint whose decoded columns are cached."""
 # The version checksum of each commit counts the files, from these columns, which are also held of larger checkpoints.
 _COUNTED = frozenset(("add.path", "add.size", "add.deletionVector"))
 _COUNTED_ROWS = 20_480
@@ -73,8 +70,10 @@ class CheckpointPart:
     """A Parquet file of a checkpoint that contains adds.
 
     The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; a file that was
-    replaced by other contents is not read.
+    replaced by other contents is not read. verifies: whether checksums of pages are compared.
     """
+
+    verifies = False
 
     def __init__(
         self,
@@ -82,17 +81,17 @@ class CheckpointPart:
         root: str,
         version: int,
         path: str,
-        metadata: pq.FileMetaData,
+        metadata: pq.FileMetaData | None,
         size: int | None = None,
         content: pa.Buffer | None = None,
     ) -> None:
-        """size: bytes of the file, if known. content: the bytes of a small remote file."""
+        """metadata: None reads it on first use. size: bytes of the file, if known. content: of a small remote file."""
         self.path = path
         self.version = version
-        self.metadata = metadata
+        self._metadata = metadata
         self._storage = storage
         # Facts other than the size of a file in an object store would take a request.
-        self._known: FileInfo | None = None if storage.remote else storage.info(path)
+        self._known: FileInfo | None = None if storage.remote or metadata is None else storage.info(path)
         self._size = size
         self._content = content
         self.root = root
@@ -103,6 +102,19 @@ class CheckpointPart:
         self._undecoded: set[int] = set()
         # By row group, what `AddGroup.totals` keeps; None after its first count.
         self.sizes: dict[int, tuple[dict[str, int], int] | None] = {}
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """The footer."""
+        if self._metadata is None:
+            reading = reading_checkpoint(self.root, self.version, self.path)
+            with reading, self._storage.open_input(self.path, self._size) as source:
+                if self._size is not None and source.size() != self._size:
+                    raise ValueError(f"it has {source.size()} bytes, and not {self._size}")
+                self._metadata = read_metadata(source)
+                self._known = None if self._storage.remote else self._storage.info(self.path)
+            self.check()
+        return self._metadata
 
     @property
     def is_counted(self) -> bool:
@@ -134,7 +146,7 @@ class CheckpointPart:
         # A row group without rows has no batches.
         if held:
             return pa.Table.from_batches(held)
-        with _reading(self.root, self.version, self.path), self._opened() as file:
+        with reading_checkpoint(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(present)
             table = self._as_read(file.read_row_groups(list(groups), column_indices=numbers, use_threads=False))
             # Arrow does not check that text is UTF-8, and kernels do not check offsets.
@@ -186,14 +198,14 @@ class CheckpointPart:
             return None
         if group not in self._undecoded:
             try:
-                return [_with_fields(batch, columns) for batch in self.columns_of(together, group, _HELD_ROWS)]
+                return [_with_fields(batch, columns) for batch in self.columns_of(together, group, HELD_ROWS)]
             except CorruptLog:
                 # The damage may be in another column.
                 self._undecoded.add(group)
         return None
 
     def _decoded(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
-        with _reading(self.root, self.version, self.path), self._opened() as file:
+        with reading_checkpoint(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(columns)
             for batch in file.iter_batches(rows, [group], column_indices=numbers, use_threads=len(columns) > 1):
                 batch = self._as_read(batch)
@@ -228,12 +240,12 @@ class CheckpointPart:
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         with self._source() as source:
-            yield open_reader(source, self.metadata, self._content is None and self._storage.remote)
+            yield open_reader(source, self.metadata, self._content is None and self._storage.remote, self.verifies)
 
     @contextmanager
     def opened(self) -> Iterator[pa.NativeFile]:
         """Return a context with the open file, whose bytes can be copied. Raises CorruptLog as `read` does."""
-        with _reading(self.root, self.version, self.path), self._source() as source:
+        with reading_checkpoint(self.root, self.version, self.path), self._source() as source:
             yield source
 
     @contextmanager
@@ -274,7 +286,9 @@ class CheckpointPart:
         fields = [leaf for field in self._arrow_schema for leaf in _leaves(field)]
         found = {path: (i, type_) for i, (path, type_) in enumerate(fields)}
         if len(found) != len(self.metadata.schema):
-            raise _corrupt(self.root, self.version, self.path, "it contains a column twice, or a column without fields")
+            raise corrupt_checkpoint(
+                self.root, self.version, self.path, "it contains a column twice, or a column without fields"
+            )
         return found
 
     @cached_property
@@ -308,14 +322,18 @@ class CheckpointPart:
             return None
         if not statistics.has_min_max or statistics.min_raw != statistics.max_raw:
             return None
-        if _values_in(chunk) != self.add_rows(group):
+        if self.values_in(path, group) != self.add_rows(group):
             return None
         return arrow_scalar(statistics.min, type_)
 
     def values_in(self, path: tuple[str, ...], group: int) -> int | None:
         """Number of adds of a row group with a value in the Parquet column; None if the footer lacks the count."""
         leaf = self.leaves.get(path)
-        return None if leaf is None else _values_in(self.metadata.row_group(group).column(leaf[0]))
+        return None if leaf is None else self.values_at(leaf[0], group)
+
+    def values_at(self, ordinal: int, group: int) -> int | None:
+        """As `values_in`, by the ordinal of the Parquet column."""
+        return _values_in(self.metadata.row_group(group).column(ordinal))
 
     def _holds_nothing(self, ordinal: int, group: int) -> bool:
         return _values_in(self.metadata.row_group(group).column(ordinal)) == 0
@@ -337,7 +355,7 @@ class CheckpointPart:
         if wrong is None and not self.has("add") and self._has_unknown_actions():
             wrong = "it has no column add, and rows with none of the known actions"
         if wrong is not None:
-            raise _corrupt(self.root, self.version, self.path, wrong)
+            raise corrupt_checkpoint(self.root, self.version, self.path, wrong)
 
     def _has_unknown_actions(self) -> bool:
         """Whether the footer proves that rows have none of the known actions; each row has one."""
@@ -347,7 +365,7 @@ class CheckpointPart:
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema:
-        with _reading(self.root, self.version, self.path):
+        with reading_checkpoint(self.root, self.version, self.path):
             schema = self.metadata.schema.to_arrow_schema()
         return with_maps(schema)
 
@@ -404,68 +422,20 @@ class Checkpoint:
     sidecars: Mapping[str, Sidecar] = field(default_factory=dict)
 
 
-def open_checkpoint(
-    storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object] = lambda _: None
-) -> Checkpoint:
-    """Open a checkpoint: read every footer and the small actions. done: called with the number of opened files.
-
-    Raises CorruptLog with the name of the file that is missing or damaged.
-    """
-    if ref.kind is Kind.UUID_JSON_CHECKPOINT:
-        commits = read_commits(storage, root, ref.files)
-        sidecars = [_sidecar_of(commits, action) for action in commits.others if action.name == "sidecar"]
-        state, inline = state_change(commits), _inline_adds(commits)
-        main: list[CheckpointPart] = []
-    else:
-        main = _open_parts(storage, root, ref.version, {each.path: each.file.size for each in ref.files}, done)
-        small = [action for part in main for action in _small_actions(part, root)]
-        sidecars = [action for action in small if isinstance(action, Sidecar)]
-        state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
-    named = {_sidecar_location(root, ref, sidecar): sidecar for sidecar in sidecars}
-    paths = {location: sidecar.size_in_bytes for location, sidecar in named.items()}
-    parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
-    if sum(part.metadata.num_rows for part in parts) <= _HELD_ROWS:
-        for part in parts:
-            part.is_held = True
-    with_adds = tuple(part for part in parts if part.row_groups_with("add"))
-    with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
-    return Checkpoint(ref.version, state, with_adds, inline, with_removes, named)
-
-
 def open_part(storage: Storage, root: str, version: int, path: str, size: int | None = None) -> CheckpointPart:
     """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does.
 
     size: The size of the file in bytes, as listed or recorded.
     """
-    with _reading(root, version, path), storage.open_input(path, size) as source:
+    with reading_checkpoint(root, version, path), storage.open_input(path, size) as source:
         content = source.read_buffer() if isinstance(source, pa.BufferReader) else None
         part = CheckpointPart(storage, root, version, path, read_metadata(source), source.size(), content)
         part.check()
     return part
 
 
-def inline_adds(storage: Storage, root: str, file: LogFile) -> Replay:
-    """Return the adds in a JSON checkpoint itself, not in sidecars. Raises CorruptLog as open_checkpoint does."""
-    return _inline_adds(read_commits(storage, root, [file]))
-
-
-def _open_parts(
-    storage: Storage, root: str, version: int, sizes: Mapping[str, int], done: Callable[[int], object]
-) -> list[CheckpointPart]:
-    if storage.remote and len(sizes) > 1:
-        with ThreadPoolExecutor(min(_PARALLEL_OPENS, len(sizes))) as pool:
-            opened = pool.map(partial(open_part, storage, root, version), sizes, sizes.values())
-            return list(_counted(opened, done))
-    return list(_counted((open_part(storage, root, version, path, size) for path, size in sizes.items()), done))
-
-
-def _counted(parts: Iterable[CheckpointPart], done: Callable[[int], object]) -> Iterator[CheckpointPart]:
-    for part in parts:
-        done(1)
-        yield part
-
-
-def _small_actions(part: CheckpointPart, root: str) -> Iterator[StateAction | Sidecar]:
+def small_actions(part: CheckpointPart, root: str) -> Iterator[StateAction | Sidecar]:
+    """Yield the actions on the table in a file of a checkpoint. Raises CorruptLog."""
     wanted: dict[int, list[str]] = {}
     for name in _SMALL:
         for group in part.row_groups_with(name):
@@ -483,7 +453,7 @@ def _action(part: CheckpointPart, root: str, name: str, members: dict[str, Any])
     try:
         return Sidecar.from_json(members) if name == "sidecar" else STATE_ACTIONS[name].from_json(members)
     except ValueError as error:
-        raise _corrupt(root, part.version, part.path, str(error)) from error
+        raise corrupt_checkpoint(root, part.version, part.path, str(error)) from error
 
 
 def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
@@ -511,27 +481,8 @@ def _values_in(column: pq.ColumnChunkMetaData) -> int | None:
     return int(column.num_values - statistics.null_count)
 
 
-def _sidecar_of(commits: Commits, action: Any) -> Sidecar:
-    try:
-        return Sidecar.from_json(members_of(commits, action))
-    except CorruptLog:
-        raise
-    except ValueError as error:
-        raise damaged(commits, action, str(error)) from error
-
-
-def _inline_adds(commits: Commits) -> Replay:
-    # The checkpoint is reconciled: its removes are tombstones, none of them of an add in the same checkpoint.
-    adds = commits.actions.filter(pc.invert(commits.actions["is_remove"]))
-    try:
-        return replay(adds)
-    except ValueError as error:
-        file = commits.files[0]
-        raise _corrupt(commits.root, file.version, file.path, str(error)) from error
-
-
-def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
-    """The location of a sidecar: a bare name is in _delta_log/_sidecars; any other path is a URI.
+def sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
+    """Return the location of a sidecar: a bare name is in _delta_log/_sidecars; any other path is a URI.
 
     # PROTOCOL, Sidecar File Information: "sidecar files must always reside in the table's own _delta_log/_sidecars"
     """
@@ -541,10 +492,12 @@ def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
         above, _, name = found.rpartition("/")
         is_inside = bool(name) and "\0" not in found and _is_same(above, hadoop_path(uri_of(folder), ""))
     except ValueError as error:
-        raise _corrupt(root, ref.version, ref.files[0].path, f"it names an invalid sidecar: {error}") from error
+        raise corrupt_checkpoint(
+            root, ref.version, ref.files[0].path, f"it names an invalid sidecar: {error}"
+        ) from error
     if not is_inside:
         reason = f"its sidecar {sidecar.path!r} is not in {LOG_FOLDER}/{SIDECAR_FOLDER}"
-        raise _corrupt(root, ref.version, ref.files[0].path, reason)
+        raise corrupt_checkpoint(root, ref.version, ref.files[0].path, reason)
     return found
 
 
@@ -557,22 +510,23 @@ def _is_same(location: str, folder: str) -> bool:
 
 
 @contextmanager
-def _reading(root: str, version: int, path: str) -> Iterator[None]:
-    """Convert errors of a Parquet file of the checkpoint into CorruptLog with its name."""
+def reading_checkpoint(root: str, version: int, path: str) -> Iterator[None]:
+    """Return a context that converts errors of a Parquet file of the checkpoint into CorruptLog with its name."""
     try:
         yield
     except NotAFile as error:
-        raise _corrupt(root, version, path, f"it is a {error.kind}, not a regular file") from error
+        raise corrupt_checkpoint(root, version, path, f"it is a {error.kind}, not a regular file") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         reason = "it is missing (if the log was cleaned up meanwhile, open the table again)"
-        raise _corrupt(root, version, path, reason) from error
+        raise corrupt_checkpoint(root, version, path, reason) from error
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         if isinstance(error, DeltaSkipError) or of_signal_handler(error) is not None:
             raise
-        raise _corrupt(root, version, path, first_line(error)) from error
+        raise corrupt_checkpoint(root, version, path, first_line(error)) from error
 
 
-def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:
+def corrupt_checkpoint(root: str, version: int, path: str, reason: str) -> CorruptLog:
+    """Return the error for a file of a checkpoint that is damaged. reason: the end of a sentence."""
     name = path.rpartition("/")[2]
     return CorruptLog(
         f"The log of {root} is damaged: {name}, of the checkpoint of version {version}, cannot be read: {reason}; "
@@ -580,16 +534,24 @@ def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:
     )
 
 
-def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False) -> Any:
+def open_reader(
+    source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False, verifies: bool = False
+) -> Any:
     """Return pyarrow's reader of an open file: `metadata`, `read_row_groups`, `iter_batches`. Raises what pyarrow does.
 
     Args:
         source: The file.
         metadata: Its footer, if that is known.
         pre_buffer: Whether column chunks are read before their use.
+        verifies: Whether the checksums of pages are compared, where the file has any.
     """
     # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
-    options = {"metadata": metadata, "pre_buffer": pre_buffer, "coerce_int96_timestamp_unit": "us"}
+    options = {
+        "metadata": metadata,
+        "pre_buffer": pre_buffer,
+        "coerce_int96_timestamp_unit": "us",
+        "page_checksum_verification": verifies,
+    }
     try:
         from pyarrow._parquet import ParquetReader
     except ImportError:

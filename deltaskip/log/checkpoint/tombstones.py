@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_paths, dv_ids
+from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_paths, vector_ids
 from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.commit import read_commits
@@ -177,5 +177,5 @@ def _keys(snapshot: Snapshot, removes: pa.StructArray) -> pa.Array:
         raise CorruptLog(
             f"The log of {snapshot.root} is damaged: {error}; rewrite the commit or checkpoint that contains it."
         ) from error
-    ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), arrow_values.NOTHING)
+    ids = pc.fill_null(vector_ids(pc.struct_field(removes, "deletionVector")), arrow_values.NOTHING)
     return file_keys(paths, ids)

@@ -26,8 +26,8 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
 from deltaskip.log.checkpoint import kept_groups
 from deltaskip.log.checkpoint.action_structs import AddRows, state_rows
+from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
-from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, Tombstones
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum

@@ -215,7 +215,7 @@ class _Memory:
 
 def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) -> list[_Done]:
     """Write the new files of all bins, several at once. After an error no file is left."""
-    row_ids = row_id_columns(snapshot.table_properties)
+    row_ids = row_id_columns(snapshot.table_properties, snapshot.protocol)
     layout = layout_after(snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC")
     if row_ids is not None:
         layout = replace(layout, extra=row_ids.fields)

@@ -10,7 +10,7 @@ from typing import Any
 from deltaskip.errors import CorruptLog, DeltaSkipError, TableNotFound
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import CheckpointRef, LogListing, Snapshot, load_snapshot_of
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.log.segment import candidate_segments, make_segment, read_listing
 from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.tail import Tail, deferred_tail

@@ -9,6 +9,7 @@ know the size of a Python function's result, so the sizes of the commits decide 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +17,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.log import Kind, LogFile, Snapshot
+from deltaskip.log.checkpoint.manifests import ManifestPart
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
@@ -157,17 +160,25 @@ def _group_tasks(scan: LogScan, cores: int) -> list[list[GroupsTask]]:
             rows_held = 0
         rows_held += rows
         last = tasks[-1][-1] if tasks[-1] else None
+        manifest = replace(part.manifest, bounds={}) if isinstance(part, ManifestPart) else None
         if last is not None and last.path == part.path:
-            tasks[-1][-1] = GroupsTask(part.path, part.version, (*last.groups, group))
+            tasks[-1][-1] = GroupsTask(part.path, part.version, (*last.groups, group), manifest)
         else:
-            tasks[-1].append(GroupsTask(part.path, part.version, (group,)))
+            tasks[-1].append(GroupsTask(part.path, part.version, (group,), manifest))
     return tasks
 
 
 def _inline_tasks(snapshot: Snapshot) -> list[list[InlineTask]]:
     ref, checkpoint = snapshot.segment.checkpoint, snapshot.checkpoint
-    if ref is None or checkpoint is None or ref.kind is not Kind.UUID_JSON_CHECKPOINT:
+    if ref is None or checkpoint is None:
         return []
+    if ref.kind is not Kind.UUID_JSON_CHECKPOINT:
+        if not checkpoint.inline.superseded:
+            return []
+        raise UnsupportedFeature(
+            f"Version {snapshot.version} of {snapshot.table_root} cannot be planned by the executors of Spark: its "
+            f"checkpoint has actions on files beside an adaptive metadata tree. Leave out engine='spark'."
+        )
     return [[InlineTask(ref.files[0])]] if len(checkpoint.inline.adds) else []
 
 

@@ -20,12 +20,14 @@ from dataclasses import field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths, dv_ids
+from deltaskip.actions import canonical_paths, vector_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.fork_safety import new_lock
 from deltaskip.log import CheckpointPart, LogFile, Snapshot
 from deltaskip.log.checkpoint.adds import adds_column
-from deltaskip.log.checkpoint.read import inline_adds, open_part
+from deltaskip.log.checkpoint.checkpoint_opening import inline_adds
+from deltaskip.log.checkpoint.manifests import Manifest, ManifestPart
+from deltaskip.log.checkpoint.read import open_part
 from deltaskip.log.commit import read_commits
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_by
@@ -71,11 +73,13 @@ class GroupsTask:
         path: Location of the file.
         version: Version of the checkpoint.
         groups: Indexes of the row groups.
+        manifest: What an adaptive metadata tree says of the file, if it is a manifest.
     """
 
     path: str
     version: int
     groups: tuple[int, ...]
+    manifest: Manifest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +177,9 @@ class _Opened:
     def kept(self, task: Task) -> Iterator[pa.Table]:
         """Yield the files of a part of the log that the predicate keeps, with their keys."""
         match task:
-            case GroupsTask(path, version, groups):
-                part = self._part(path, version)
-                for group in groups:
+            case GroupsTask():
+                part = self._part(task)
+                for group in task.groups:
                     yield from self._of_group(part, group)
             case InlineTask(file):
                 found = inline_adds(self.snapshot.storage, self.snapshot.root, file)
@@ -207,12 +211,14 @@ class _Opened:
                 f"The log of {self.snapshot.root} is damaged: {error}; rewrite the commit that contains it."
             ) from error
 
-    def _part(self, path: str, version: int) -> CheckpointPart:
-        part = self.parts.get(path)
+    def _part(self, task: GroupsTask) -> CheckpointPart:
+        part = self.parts.get(task.path)
         if part is None:
-            part = open_part(self.snapshot.storage, self.snapshot.root, version, path)
+            where = self.snapshot.storage, self.snapshot.root, task.version
+            manifest = task.manifest
+            part = open_part(*where, task.path) if manifest is None else ManifestPart(*where, manifest)
             self.parts.clear()
-            self.parts[path] = part
+            self.parts[task.path] = part
         return part
 
     def _of_group(self, part: CheckpointPart, group: int) -> Iterator[pa.Table]:
@@ -243,7 +249,7 @@ class _Opened:
         if not self.request.keyed:
             return table
         orders = pa.repeat(pa.scalar(order, pa.int64()), len(table))
-        keys = decoded_paths(self.snapshot, canonical_paths, paths), dv_ids(vectors), orders
+        keys = decoded_paths(self.snapshot, canonical_paths, paths), vector_ids(vectors), orders
         for each, values in zip(KEY_FIELDS, keys, strict=True):
             table = table.append_column(each, values)
         return table

@@ -111,6 +111,11 @@ CHECKS = (
                 "A table that a catalog manages has in-commit timestamps.",
                 "PROTOCOL, Catalog-managed tables",
             ),
+            Rule(
+                "protocol.metadata-tree",
+                "A table with an adaptive metadata tree keeps deletion vectors, row tracking and in-commit timestamps.",
+                "RFC Adaptive Metadata, Table Feature Enablement",
+            ),
             Rule("files.append-only", "No rows are removed from an append-only table.", "PROTOCOL, Append-only Tables"),
         ),
     ),

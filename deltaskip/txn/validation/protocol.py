@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaskip.actions import Protocol
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.features import check_readable, check_writable
 from deltaskip.features.feature_uses import uses_of
-from deltaskip.features.registry import FEATURES, features_of
+from deltaskip.features.registry import FEATURES, features_of, has_tree
 from deltaskip.features.support_checks import READER_VERSIONS, CommitSummary
 from deltaskip.features.violation import Violation
 from deltaskip.log.catalog_commits import is_managed
@@ -78,12 +79,29 @@ def feature_violations(facts: CommitFacts) -> Iterator[Violation]:
         return
     check_writable(base.protocol, facts.properties_before, base.schema, where, CommitSummary())
     protocol, after = facts.protocol, f"The new state of {facts.table}"
+    new = (FEATURES[name] for name in facts.features - features_of(base.protocol) if name in FEATURES)
+    got = sorted(feature.name for feature in new if feature.only_kept)
+    if got:
+        raise UnsupportedFeature(
+            f"{after} has the table feature {', '.join(got)}, which deltaskip only keeps in tables that have it: "
+            f"create the table with a client that builds metadata trees."
+        )
     check_readable(protocol, facts.metadata.configuration, base.root, base.version + 1, is_managed(base.storage))
     check_writable(protocol, facts.properties, facts.schema, after, summary)
     if "catalogManaged" in facts.features and not facts.properties.in_commit_timestamps:
         name = TableProperties.in_commit_timestamps.name
         why = f"turns {name} off, which a table that a catalog manages needs; leave it true"
         yield facts.of_metadata("protocol.catalog-managed", why)
+    if has_tree(protocol):
+        was, now = facts.properties_before, facts.properties
+        for each, lost in (
+            (TableProperties.deletion_vectors, was.deletion_vectors and not now.deletion_vectors),
+            (TableProperties.row_tracking, was.row_tracking and not now.row_tracking),
+            (TableProperties.in_commit_timestamps, was.in_commit_timestamps and not now.in_commit_timestamps),
+        ):
+            if lost:
+                why = f"turns {each.name} off, which an adaptive metadata tree needs; leave it true"
+                yield facts.of_metadata("protocol.metadata-tree", why)
 
 
 def _versions(facts: CommitFacts, new: Protocol) -> Iterator[Violation]:

@@ -56,7 +56,9 @@ CASES = {
 
 WRITERS = [name for name, row in FEATURES.items() if row.kind == "writer" and row.writes != "no"]
 BOTH = [
-    name for name, row in FEATURES.items() if row.kind == "reader-writer" and row.writes != "no" and not row.by_name
+    name
+    for name, row in FEATURES.items()
+    if row.kind == "reader-writer" and row.writes != "no" and not row.by_name and not row.only_kept
 ]
 
 
@@ -92,11 +94,15 @@ def test_a_feature_comes_with_those_that_it_needs(tmp_path: Path, name: str) -> 
     check(Case(features(*OLD, name, reader=readers), "protocol.required", f"{name} needs"), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["fooFromTheFuture", "catalogManaged", "fileType", "liquid"])
+@pytest.mark.parametrize(
+    "name", ["fooFromTheFuture", "catalogManaged", "fileType", "liquid", "adaptiveMetadata-preview"]
+)
 def test_features_that_cannot_be_written_are_not_added(tmp_path: Path, name: str) -> None:
     txn = make_table(tmp_path / "t").transaction()
     readers = () if name == "liquid" else (name,)
-    txn.set_protocol(Protocol(3, 7, readers, (*OLD, name)))
+    needed = FEATURES[name].requires if name in FEATURES else ()
+    readers = (*readers, *(each for each in needed if FEATURES[each].kind == "reader-writer"))
+    txn.set_protocol(Protocol(3, 7, readers, (*OLD, name, *needed)))
     with pytest.raises(UnsupportedFeature, match=name):
         txn.commit()
 
