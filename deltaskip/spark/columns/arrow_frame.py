@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -17,7 +16,7 @@ from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.sparkexpr.types import GeographyType, GeometryType, from_arrow, spark_shapes_type
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
-_SHAPES: Mapping[str, GeometryType | GeographyType] = {"geometry": GeometryType(), "geography": GeographyType()}
+_SHAPES: dict[str, GeometryType | GeographyType] = {"geometry": GeometryType(), "geography": GeographyType()}
 _SPARK_3 = pyspark.__version__.startswith("3.")
 
 
