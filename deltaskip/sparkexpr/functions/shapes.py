@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
 from deltaskip.extras import install_command
@@ -62,11 +63,20 @@ def _parsed(wkb: Any) -> Any:
 
 
 def _from_text(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
+    return _wkb_of(args[0])
+
+
+def _column_from_text(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    return pa.array(_wkb_of(np.asarray(v.column(args[0]).to_numpy(zero_copy_only=False), dtype=object)), pa.binary())
+
+
+def _wkb_of(text: Any) -> Any:
     shapely = library()
     try:
-        return shapely.to_wkb(shapely.from_wkt(args[0]), flavor="iso")
+        return shapely.to_wkb(shapely.from_wkt(text), flavor="iso")
     except (shapely.errors.ShapelyError, TypeError) as error:
-        raise EvaluationError(f"{args[0]!r} is no WKT: {str(error).rstrip('.')}.") from error
+        shown = f"{text!r} is no WKT" if isinstance(text, str) else "A text is no WKT"
+        raise EvaluationError(f"{shown}: {str(error).rstrip('.')}.") from error
 
 
 _NO_WKB = "The bytes are not WKB (WKB_PARSE_ERROR)."
@@ -124,6 +134,12 @@ def _srid(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if srid is None:
         raise Undecided("The coordinate reference system has no SRID.")
     return srid
+
+
+def _srid_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    shapes = v.column(args[0])
+    found = pa.repeat(pa.scalar(_srid((), call, zone), pa.int32()), len(shapes))
+    return pc.if_else(shapes.is_valid(), found, v.none_of(pa.int32())) if shapes.null_count else found
 
 
 def _two_shapes(name: str, distance: bool = False) -> function.Signature:
@@ -225,10 +241,12 @@ def _predicate(name: str, distance: bool = False) -> function.Function:
 
 SHAPES: Mapping[str, function.FunctionRow] = {
     "st_geomfromwkb": function.Function(_made(t.BINARY), _from_wkb, by_column=_column_from_wkb),
-    "st_geomfromtext": function.Function(_made(t.STRING), _from_text, aliases=("st_geomfromwkt",)),
+    "st_geomfromtext": function.Function(
+        _made(t.STRING), _from_text, by_column=_column_from_text, aliases=("st_geomfromwkt",)
+    ),
     "st_geogfromwkb": function.Function(_geography, _from_wkb, by_column=_column_from_wkb),
     "st_asbinary": function.Function(_of_shape(t.BINARY), _unchanged, by_column=_same_column),
-    "st_srid": function.Function(_of_shape(t.INTEGER), _srid),
+    "st_srid": function.Function(_of_shape(t.INTEGER), _srid, by_column=_srid_column),
     "st_intersects": _predicate("ST_Intersects"),
     "st_contains": _predicate("ST_Contains"),
     "st_within": _predicate("ST_Within"),

@@ -160,6 +160,19 @@ def test_expressions_of_shapes(few: ds.DeltaTable, name: str) -> None:
     assert sorted(few.scan(expression).to_arrow()["id"].to_pylist()) == rows
 
 
+def test_shapes_of_columns_of_text_and_bytes(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(str(tmp_path / "t"), "id INT, w STRING, b BINARY")
+    texts = ["POINT (1 1)", "POINT (5 5)", None]
+    shapes = [shapely.Point(1, 1).wkb, None, shapely.Point(5, 5).wkb]
+    table.append(pa.table({"id": pa.array(range(3), pa.int32()), "w": texts, "b": shapes}))
+    inside = "ST_GeomFromText('POLYGON((0 0, 2 0, 2 2, 0 2, 0 0))', 4326)"
+    for given, rows in (("ST_GeomFromText(w, 4326)", [0]), ("ST_GeomFromWKB(b, 4326)", [0])):
+        assert table.scan(f"ST_Within({given}, {inside})").to_arrow()["id"].to_pylist() == rows
+        assert table.scan(f"ST_Srid({given}) = 4326").to_arrow().num_rows == 2
+    with pytest.raises(PredicateError, match="no WKT"):
+        table.scan(f"ST_Within(ST_GeomFromText(concat(w, 'x')), {inside})").to_arrow()
+
+
 WRONG = {
     "ST_Intersects(g, 'POINT(1 1)')": "write ST_GeomFromText",
     "ST_Intersects(g, ST_GeomFromText('POINT(1'))": "is no WKT",
