@@ -18,6 +18,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id
+from deltaskip.spark.session.own_texts import OF_SHAPES, check_functions
 from deltaskip.spark.session.session_settings import java_view
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import is_utf8_binary, spark_collation
@@ -121,6 +122,8 @@ def collectable(rows: DataFrame) -> DataFrame:
     same = all(types[field.name] == field.dataType for field in rows.schema.fields)
     if len(types) < len(rows.columns) or (same and not shapes):
         return rows
+    if shapes:
+        check_functions(rows.sparkSession, OF_SHAPES)
     columns = {name: F.col(quoted_name(name)) for name in types}
     collected = (F.st_asbinary(c) if name in shapes else c.cast(types[name]) for name, c in columns.items())
     return rows.select(*(each.alias(name) for name, each in zip(columns, collected, strict=True)))

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.recursion import deep
 from deltaskip.spark.read.session_meaning import substituted
+from deltaskip.spark.session.own_texts import OF_SHAPES as CALLED
+from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.sparkexpr import EvaluationError, parse_sql, to_sql
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
@@ -57,6 +59,7 @@ def with_shapes(spark: SparkSession, where: Any, schema: t.StructType, table: st
             f"Predicates over rows of {table} cannot be evaluated: {str(error).rstrip('.')}, also for the executors. A "
             f"session with the functions of Apache Sedona does without."
         ) from error
+    check_functions(spark, CALLED)
     for name in missing:
         _register(spark, name)
 
