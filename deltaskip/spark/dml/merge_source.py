@@ -19,7 +19,7 @@ from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 from deltaskip.dml.merge.column_values import expressions_of
 from deltaskip.dml.merge.merge_assignments import AssignedExpression
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
-from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
+from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, UnsupportedFeature
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
@@ -38,7 +38,7 @@ from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import SessionExpression, columns_of, operations
 from deltaskip.sparkexpr.text.sql_text import quoted_path
-from deltaskip.sparkexpr.types import StructField, StructType, fold_name
+from deltaskip.sparkexpr.types import GEOSPATIAL, StructField, StructType, fold_name, nested_types
 from deltaskip.sparkexpr.values.calendar import current_micros
 
 
@@ -108,6 +108,12 @@ class SparkMergeSource(MergeSource):
         """Return the rows for jobs: the collected rows if they exist, since a source may differ when computed again."""
         if self._persisted is None:
             data = self._data
+            if any(isinstance(each, GEOSPATIAL) for f in schema.fields for each in nested_types(f.type)):
+                # Spark 4.3, ColumnType: "not support type: GeometryType".
+                raise UnsupportedFeature(
+                    f"Jobs cannot merge a source with shapes into {join.snapshot.root}, because Spark does not keep "
+                    f"them: give the source as Arrow data, with WKB."
+                )
             if self._collected is not None:
                 data = arrow_frame(self._spark, self._collected, nullable(data.schema))
                 if alias is None:

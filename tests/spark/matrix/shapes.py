@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pyarrow as pa
 
@@ -51,7 +52,10 @@ def changes_with_shapes(session: Session) -> None:
     named = "id BIGINT, g GEOMETRY(4326), k GEOGRAPHY(4326), s STRUCT<i: GEOMETRY(3857)>"
     point = "st_geomfromwkb(X'0101000000000000000000f03f000000000000f03f', 4326)"
     text = f"SELECT id, IF(id = 4, {point}, NULL) g FROM VALUES (0L), (4L), (7L) AS v(id)"
-    source = session.spark.sql(text)
+    source: Any = session.spark.sql(text)
+    if session.kind == "connect":
+        # Spark does not keep shapes for jobs.
+        source = source.selectExpr("id", "st_asbinary(g) g").toArrow()
     merged = table.merge(source, on="t.id = s.id", source_alias="s", target_alias="t")
     merged.when_matched_update({"g": "s.g"}).when_not_matched_insert({"id": "s.id", "g": "s.g"}).execute()
     equal(ds.DeltaTable(str(session.folder / "t")).schema.fields, parse_columns(named).fields)
