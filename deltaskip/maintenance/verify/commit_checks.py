@@ -112,14 +112,22 @@ def commit_violations(facts: TableFacts) -> Iterator[Found]:
     """Commits that cannot be read, or whose actions contradict each other."""
     files = [file for version, file in sorted(facts.listing.commits.items()) if version >= facts.since]
     times = _Times(facts)
+    # A large commit is read in pieces.
+    lacking = {"protocol", "metaData"} if files and files[0].version == 0 else set()
     for commits, start in _readable(facts, files):
         if isinstance(commits, CorruptLog):
             yield Found("commit.readable", str(commits), [files[start].version], [files[start].file.name])
+            lacking = lacking if files[start].version else set()
             continue
+        lacking -= {action.name for action in commits.others if commits.files[action.commit].version == 0}
         yield from _of_files(commits, start)
-        yield from _of_state(commits, start)
+        yield from _of_state(commits)
         yield from _of_changes(commits, start)
         yield from times.of(commits, start)
+    if lacking:
+        missing = " and no ".join(sorted(lacking, reverse=True))
+        message = f"Version 0 has no {missing} action, which the first version must have"
+        yield Found("commit.first", message, [0], [files[0].file.name])
 
 
 def _readable(facts: TableFacts, files: Sequence[LogFile]) -> Iterator[tuple[Commits | CorruptLog, int]]:
@@ -191,7 +199,7 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
             yield Found("files.numbers", message, _versions(commits, sorted({int(commit[row]) for row in rows})), found)
 
 
-def _of_state(commits: Commits, start: int) -> Iterator[Found]:
+def _of_state(commits: Commits) -> Iterator[Found]:
     """Actions about the table that cannot be read, or that contradict another one of their commit."""
     seen: Counter[tuple[int, str, object]] = Counter()
     for action in commits.others:
@@ -211,12 +219,6 @@ def _of_state(commits: Commits, start: int) -> Iterator[Found]:
             what = f"{action.name} {key}".rstrip()
             message = f"Version {version} has several actions {what}, of which one is allowed; rewrite the commit"
             yield Found("commit.reconciled", message, [version], [commits.files[action.commit].file.name])
-    names = {name for ordinal, name, _ in seen if commits.files[ordinal].version == 0}
-    if start < len(commits.files) and commits.files[start].version == 0:
-        lacking = [name for name in ("protocol", "metaData") if name not in names]
-        if lacking:
-            message = f"Version 0 has no {' and no '.join(lacking)} action, which the first version must have"
-            yield Found("commit.first", message, [0], [commits.files[start].file.name])
 
 
 def _of_changes(commits: Commits, start: int) -> Iterator[Found]:

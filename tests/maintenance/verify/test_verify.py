@@ -293,3 +293,9 @@ def test_every_rule_has_a_damage() -> None:
     }
     assert set(RULES) - shown == others
     assert len({damage.name for damage in DAMAGES}) >= 60
+
+
+def test_a_first_commit_that_is_read_in_pieces_is_whole(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    with ds.options.changed(log_piece_bytes=100, log_bytes=1):
+        assert table.verify().findings == ()
