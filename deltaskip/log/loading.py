@@ -589,6 +589,9 @@ def _segments(storage: Storage, listing: LogListing, version: int | None) -> Ite
     try:
         yield from candidate_segments(listing if tree is None else _from_tree(listing, tree), version, most)
     except (errors.CorruptLog, errors.VersionNotFound):
+        if 0 in listing.commits or (version is not None and version not in listing.commits):
+            raise
+        # The log begins with commits that need a tree, or lacks its beginning.
         tree = _newest_tree(storage, listing, version)
         if tree is None:
             raise
@@ -606,10 +609,11 @@ def _last_tree(storage: Storage, listing: LogListing, version: int | None) -> Ch
 
     Only delta-spark says so, in commitInfo.
     """
-    versions = [each for each in listing.commits if version is None or each <= version]
-    last = max(versions, default=-1)
-    if sum(each > max(listing.checkpoints, default=-1) for each in versions) <= _MOST_COMMITS:
+    checkpoint = max(listing.checkpoints, default=-1)
+    newer = [each for each in listing.commits if each > checkpoint and (version is None or each <= version)]
+    if len(newer) <= _MOST_COMMITS:
         return None
+    last = max(newer)
     with suppress(errors.DeltaSkipError, FileNotFoundError, KeyError, TypeError, AttributeError):
         if listing.commits[last].file.size > _CHECKSUM_BYTES:
             return None
