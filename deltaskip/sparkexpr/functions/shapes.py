@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import PredicateError
+from deltaskip.errors import PredicateError, shown
 from deltaskip.extras import install_command
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import implicit_cast, type_of
@@ -58,7 +58,7 @@ def _parsed(wkb: Any) -> Any:
     shapely = library()
     try:
         return shapely.from_wkb(wkb)
-    except (shapely.errors.ShapelyError, TypeError) as error:
+    except (shapely.errors.ShapelyError, TypeError, ValueError) as error:
         raise EvaluationError(f"A shape cannot be read as WKB: {str(error).rstrip('.')}.") from error
 
 
@@ -74,9 +74,10 @@ def _wkb_of(text: Any) -> Any:
     shapely = library()
     try:
         return shapely.to_wkb(shapely.from_wkt(text), flavor="iso")
-    except (shapely.errors.ShapelyError, TypeError) as error:
-        shown = f"{text!r} is no WKT" if isinstance(text, str) else "A text is no WKT"
-        raise EvaluationError(f"{shown}: {str(error).rstrip('.')}.") from error
+    except (shapely.errors.ShapelyError, TypeError, ValueError) as error:
+        # The reason of shapely contains the text, which may be long, and is cut inside of a character (ValueError).
+        what = f"The text {shown(text)}" if isinstance(text, str) else "A text"
+        raise EvaluationError(f"{what} is no WKT.") from error
 
 
 _NO_WKB = "The bytes are not WKB (WKB_PARSE_ERROR)."
