@@ -61,6 +61,7 @@ class StoredTable:
         mapping_mode: The column mapping mode of the files.
         partition_columns: Names of the partition columns in `schema`.
         storage_options: Options of the table's object store, which name the account of an Azure container.
+        has_shapes: Whether files may have a column of shapes, also one that is not read.
     """
 
     root: str
@@ -68,6 +69,7 @@ class StoredTable:
     mapping_mode: t.MappingMode
     partition_columns: Sequence[str]
     storage_options: Mapping[str, str] | None = None
+    has_shapes: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot, schema: t.StructType) -> StoredTable:
@@ -75,7 +77,8 @@ class StoredTable:
         names = frozenset(schema.names)
         partitions = tuple(name for name in snapshot.partition_columns if name in names)
         options = getattr(snapshot.storage, "options", None)
-        return cls(snapshot.table_root, schema, snapshot.mapping_mode, partitions, options)
+        shapes = any(isinstance(each, t.GEOSPATIAL) for each in t.nested_types(snapshot.schema))
+        return cls(snapshot.table_root, schema, snapshot.mapping_mode, partitions, options, shapes)
 
 
 @dataclass(frozen=True, slots=True)

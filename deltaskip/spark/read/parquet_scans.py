@@ -164,6 +164,11 @@ def _check_readable(spark: SparkSession, table: StoredTable) -> None:
             f"The type of column {column!r} of {table.root} was widened, which the Parquet reader of Spark "
             f"{spark.version} does not support; read it with Spark 4.0 or newer."
         )
+    if table.has_shapes and tuple(map(int, spark.version.split(".")[:2])) < (4, 1):
+        raise UnsupportedFeature(
+            f"{table.root} has a column of shapes, and the Parquet reader of Spark {spark.version} cannot open its "
+            f"files, also for other columns; read it with Spark 4.1 or newer, or without Spark."
+        )
     if table.mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
 

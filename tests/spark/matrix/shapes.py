@@ -28,7 +28,7 @@ def shapes_of(session: Session) -> ds.DeltaTable:
     return table
 
 
-@case("columns beside shapes")
+@case("columns beside shapes", since=(4, 1))
 def beside_shapes(session: Session) -> None:
     equal(numbers(shapes_of(session).scan(columns=["id"]).to_spark(session.spark)), [0, 1, 2, 3, 4])
 
@@ -49,6 +49,7 @@ def shapes(session: Session) -> None:
 @case("changes with shapes", since=(4, 2))
 def changes_with_shapes(session: Session) -> None:
     table = shapes_of(session)
+    equal(table.scan("id = 0").to_spark(session.spark).count(), 1)
     named = "id BIGINT, g GEOMETRY(4326), k GEOGRAPHY(4326), s STRUCT<i: GEOMETRY(3857)>"
     point = "st_geomfromwkb(X'0101000000000000000000f03f000000000000f03f', 4326)"
     text = f"SELECT id, IF(id = 4, {point}, NULL) g FROM VALUES (0L), (4L), (7L) AS v(id)"
@@ -88,6 +89,7 @@ def predicates_over_shapes(session: Session) -> None:
 @case("functions of the session over shapes", since=(4, 2))
 def functions_of_the_session(session: Session) -> None:
     table = shapes_of(session)
+    equal(table.scan("id = 0").to_spark(session.spark).count(), 1)
     session.spark.sql(
         "CREATE TEMPORARY FUNCTION st_intersects(g GEOMETRY(4326), id BIGINT) RETURNS BOOLEAN RETURN id >= 0"
     )
