@@ -63,7 +63,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "schema": 400,
     "skipping": 7_600,
     "spark": 14_500,
-    "sparkexpr": 17_050,
+    "sparkexpr": 17_100,
     "statements": 1_350,
     "stats": 3_300,
     "storage": 2_650,

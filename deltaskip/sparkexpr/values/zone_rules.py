@@ -188,8 +188,13 @@ def _answer(release: str, name: str) -> tuple[Region | None] | None:
 
 
 def _received(releases: tuple[str, ...], regions: dict[str, Region]) -> SharedRules:
-    """Use the rules of another process, unless this process has its own of these releases."""
+    """Use the rules of another process, unless this process has its own of these releases.
+
+    Those that came with an earlier plan are forgotten: they have the zones of that plan only.
+    """
     release = " or ".join(releases)
+    if not _from_others.keys() <= {release}:
+        forget_given_rules()
     if release in _from_others or not {packaged_release(), *_sources}.issuperset(releases):
         known = _from_others.setdefault(release, {})
         known.update(regions)

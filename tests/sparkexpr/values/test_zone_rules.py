@@ -140,6 +140,24 @@ def test_another_process_uses_the_rules_in_a_pickle() -> None:
     assert offset("Europe/Rome", 2026, 1, 1) == 5
 
 
+@pytest.mark.parametrize("later", ["2001z", None])
+def test_a_later_plan_in_the_same_process_has_the_rules_of_its_own_zones(later: str | None) -> None:
+    """A worker of Spark runs tasks of several plans, with the rules of another session, or of the package."""
+    use_rules("1999z", lambda name: always(5))
+    zone_of("Europe/Oslo")
+    first = pickle.dumps(SharedRules())
+    zone_rules._keep({} if later is None else {later: lambda name: always(7)})
+    zone_of("Europe/Rome")
+    second = pickle.dumps(SharedRules())
+    zone_rules._keep({})
+    pickle.loads(first)
+    assert offset("Europe/Oslo", 2026, 1, 1) == 5
+    pickle.loads(second)
+    assert offset("Europe/Rome", 2026, 1, 1) == (1 if later is None else 7)
+    pickle.loads(first)
+    assert offset("Europe/Oslo", 2026, 1, 1) == 5
+
+
 def test_a_process_of_the_same_release_keeps_its_own_rules() -> None:
     zone_of("Europe/Oslo")
     pickle.loads(pickle.dumps(SharedRules()))
