@@ -18,6 +18,7 @@ from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.boxes import WkbType
@@ -274,7 +275,7 @@ def viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Return the array under a type that differs in names, ids and nullability, and lacks void fields of structs."""
     if data_type == t.VARIANT_STORAGE and array.null_count:
         # Both members are required, also below a null.
-        members = [pc.fill_null(member, b"") for member in array.flatten()]
+        members = [filled(member, b"") for member in array.flatten()]
         return pa.StructArray.from_arrays(members, fields=list(t.VARIANT_STORAGE), mask=array.is_null())
     if array.type == data_type:
         return array

@@ -23,7 +23,7 @@ from deltaskip.log import Snapshot
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import UNIFORM_KEY
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.interface import IN_FLIGHT
 from deltaskip.storage.location import LOG_FOLDER
@@ -165,7 +165,7 @@ def files_of_inventory(snapshot: Snapshot, inventory: pa.Table, hidden: HiddenNa
         raise InvalidArgument(
             f"The inventory of {snapshot.table_root} needs the columns {columns}: {first_line(error)}"
         ) from error
-    found = found.filter(pc.invert(pc.fill_null(found["isDir"], True))).drop_null().combine_chunks()
+    found = found.filter(pc.invert(filled(found["isDir"], True))).drop_null().combine_chunks()
     scheme, _, rest = snapshot.table_root.rstrip("/").partition("://")
     roots = [f"{each}://{rest}/" for each in (S3_SCHEMES if scheme in S3_SCHEMES else (scheme,))]
     roots += [f"file:{rest}/", f"{rest}/"] if scheme == "file" else []

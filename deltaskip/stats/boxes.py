@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values import java_text
-from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_scalar
+from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_scalar, filled
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Box, Extremes
 from deltaskip.stats.layout import Side, StatField
 
@@ -43,7 +43,7 @@ def axis_bounds(low: pa.Array, high: pa.Array, field: StatField) -> tuple[pa.Arr
         Both are unknown if the least is greater, as of boxes that cross the antimeridian.
     """
     least, greatest = _coordinates(low, field.inside), _coordinates(high, field.inside)
-    known = pc.fill_null(pc.less_equal(least, greatest), False)
+    known = filled(pc.less_equal(least, greatest), False)
     nothing = arrow_scalar(None, pa.float64())
     return pc.if_else(known, least, nothing), pc.if_else(known, greatest, nothing), pa.repeat(TRUE, len(low))
 

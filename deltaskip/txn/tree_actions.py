@@ -22,7 +22,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.manifests import ManifestPart
 from deltaskip.log.file_names import Kind
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, no_rows, one_chunk
 
 _REFERENCE = pa.struct([("manifest", pa.string()), ("pos", pa.int64())])
 _FOUND = pa.schema([("key", pa.string()), ("stats", pa.string()), ("back_reference", _REFERENCE)])
@@ -100,7 +100,7 @@ def _columns(latest: Snapshot, removed: pa.Table, keys: pa.Array, found: pa.Tabl
     at = pc.index_in(keys, value_set=one_chunk(found["key"]))
     stats = one_chunk(found["stats"]).take(at)
     counted = pc.match_substring(stats, '"numRecords":')
-    unknown = pc.index(pc.fill_null(counted, False), arrow_scalar(False, pa.bool_())).as_py()
+    unknown = pc.index(filled(counted, False), arrow_scalar(False, pa.bool_())).as_py()
     if unknown >= 0:
         raise _uncounted(latest, removed["path"][unknown].as_py())
     references = one_chunk(found["back_reference"]).take(at)
@@ -110,7 +110,7 @@ def _columns(latest: Snapshot, removed: pa.Table, keys: pa.Array, found: pa.Tabl
 
 def _found(latest: Snapshot, keys: pa.Array) -> pa.Table:
     """The active files with these keys: their statistics, and their entries in manifests other than the root."""
-    tables = [_FOUND.empty_table()]
+    tables = [no_rows(_FOUND)]
     for part in latest.checkpoint_parts:
         for group in part.row_groups_with("add"):
             adds = latest.add_group(part, group)

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.skipping.key_index.key_columns import Hashes, kind_of
-from deltaskip.sparkexpr.values.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import filled, one_chunk
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import FileInfo, Storage
 from deltaskip.storage.range_file import read_ranges
@@ -272,10 +272,10 @@ def known_numbers(files: pa.Table, known: pa.Table) -> npt.NDArray[np.int32]:
         known: The others.
     """
     found = pc.index_in(files["path"], value_set=one_chunk(known["path"]))
-    numbers = np.array(one_chunk(found.fill_null(-1)), np.int32)
+    numbers = np.array(one_chunk(filled(found, -1)), np.int32)
     there = numbers >= 0
     for name in KNOWN_FILES.names[1:]:
-        mine, theirs = (np.array(one_chunk(each[name].fill_null(-1)), np.int64) for each in (files, known))
+        mine, theirs = (np.array(one_chunk(filled(each[name], -1)), np.int64) for each in (files, known))
         if len(theirs):
             there &= mine == theirs[numbers]
     numbers[~there] = -1

@@ -14,7 +14,7 @@ from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.session.checks import running_interpreter, runs_locally
 from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.sparkexpr.types import GeographyType, GeometryType, from_arrow, spark_shapes_type
-from deltaskip.sparkexpr.values.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import filled, one_chunk
 
 _SHAPES: dict[str, GeometryType | GeographyType] = {"geometry": GeometryType(), "geography": GeographyType()}
 _SPARK_3 = pyspark.__version__.startswith("3.")
@@ -56,7 +56,7 @@ def arrow_frame(spark: SparkSession, rows: pa.Table, schema: spark_types.StructT
 def _shapes(column: pa.ChunkedArray, type_: GeometryType | GeographyType, srid: int) -> pa.Array:
     """WKB as Spark takes shapes from Python."""
     wkb, kind = one_chunk(column).cast(pa.binary()), spark_shapes_type(type_, srid)
-    members = pa.repeat(pa.scalar(srid, pa.int32()), len(wkb)), wkb.fill_null(b"")
+    members = pa.repeat(pa.scalar(srid, pa.int32()), len(wkb)), filled(wkb, b"")
     return pa.StructArray.from_arrays(members, fields=list(kind), mask=wkb.is_null() if wkb.null_count else None)
 
 

@@ -77,9 +77,9 @@ def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
     count = int(lists.lengths.sum())
     if not count:
         return elements.slice(0, 0)
-    filled = lists.lengths > 0
-    start = int(lists.starts[filled.argmax()])
-    last = len(filled) - 1 - int(filled[::-1].argmax())
+    not_empty = lists.lengths > 0
+    start = int(lists.starts[not_empty.argmax()])
+    last = len(not_empty) - 1 - int(not_empty[::-1].argmax())
     if int(lists.starts[last] + lists.lengths[last]) - start == count:
         return elements.slice(start, count)
     return one_chunk(elements.take(arrow_array(lists.places())))
