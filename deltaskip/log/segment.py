@@ -134,9 +134,10 @@ def candidate_segments(listing: LogListing, wanted: int | None = None, most: int
                 first_gap = _gap(listing, start, target)
             continue
         found = True
-        fewer = cover(listing.commits, listing.compactions, start, target, most) or commits
-        if fewer != commits:
-            yield make_segment(listing, target, checkpoint, fewer)
+        if most is not None and len(commits) > most:
+            fewer = cover(listing.commits, listing.compactions, start, target, most)
+            if fewer is not None and len(fewer) < len(commits):
+                yield make_segment(listing, target, checkpoint, fewer)
         yield make_segment(listing, target, checkpoint, commits)
     if not found:
         raise first_gap or _no_beginning(listing, target, wanted)
