@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +30,6 @@ from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_sca
 from deltaskip.stats.layout import PARTITION_VALUES
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.storage import Storage, is_local
-
-if TYPE_CHECKING:
-    pass
 
 Ids = tuple[int, ...]
 Path = tuple[str, ...]
