@@ -62,6 +62,7 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     (TableProperties.variant_shredding, feature_names("variantShredding")),
     (TableProperties.materialized_partition_columns, ("materializePartitionColumns",)),
     (TableProperties.row_tracking, ("rowTracking",)),
+    (TableProperties.record_index, ("recordLevelIndex", "recordLevelIndex-dev")),
     (TableProperties.in_commit_timestamps, ("inCommitTimestamp",)),
     (TableProperties.type_widening, _WIDENING),
     (TableProperties.checkpoint_policy, ("v2Checkpoint",)),

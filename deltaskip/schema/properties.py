@@ -323,6 +323,7 @@ class TableProperties:
 
     # Columns whose Bloom filters are written into data files, and columns whose keys are indexed beside the log.
     bloom_columns = TableProperty("deltaskip.bloomColumns", _NAMES, ())
+    record_index = TableProperty("delta.enableRecordLevelIndex", _BOOLEAN, False)
     key_index_columns = TableProperty("deltaskip.keyIndexColumns", _NAMES, ())
 
     @property

@@ -20,6 +20,9 @@ from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.stats.layout import BoundKind, StatField
 
+_MOST_OF_RANGE = 64
+"""The most values of a range that are sought one by one."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sought(program.Term):
@@ -60,6 +63,10 @@ class SoughtValues:
             return None
         return cls(with_values, tuple(found))
 
+    def of_every_row(self) -> dict[StatField, frozenset[int | bytes]]:
+        """Return the values of which each row that satisfies the term has one, for each column with such values."""
+        return _of_every_row(self.term)
+
     def evaluated(
         self,
         masks: Mapping[int, npt.NDArray[np.bool_]],
@@ -84,7 +91,7 @@ def _with_values(term: program.Term, most: int, found: list[Sought]) -> program.
             return _with_values(inner, most, found)
         case program.AllOf():
             parts = list(_conjuncts(term))
-            sought = [Sought(field, (value,)) for field, value in _points(parts)]
+            sought = [Sought(field, values) for field, values in _points(parts)]
             found += sought
             return program.AllOf((*(_with_values(each, most, found) for each in parts), *sought))
         case program.AnyOf(children):
@@ -109,8 +116,8 @@ def _conjuncts(term: program.Term) -> Iterator[program.Term]:
                 yield part
 
 
-def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | bytes]]:
-    """The values of columns that are both the least and the greatest that a row can have."""
+def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, tuple[int | bytes, ...]]]:
+    """The values of columns, if few, that are between the least and the greatest that a row can have."""
     least: dict[StatField, int | bytes] = {}
     greatest: dict[StatField, int | bytes] = {}
     for term in terms:
@@ -119,11 +126,38 @@ def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | by
                 least[field] = max(least.get(field, value), value)
             case program.BoundTerm(field, "min", "le" | "lt", int() | bytes() as value):
                 greatest[field] = min(greatest.get(field, value), value)
-    for field, value in least.items():
-        # The upper bound of strings is the first string after the greatest one.
-        last = value + b"\0" if isinstance(value, bytes) else value
-        if field.kind in (BoundKind.INT64, BoundKind.DECIMAL, BoundKind.TEXT) and greatest.get(field) == last:
-            yield field, value
+    for field, first in least.items():
+        match field.kind, first, greatest.get(field):
+            # The upper bound of strings is the first string after the greatest one.
+            case BoundKind.TEXT, bytes(), last if last == first + b"\0":
+                yield field, (first,)
+            case BoundKind.DECIMAL, int(), last if last == first:
+                yield field, (first,)
+            # Neighboring integers of a list are a range in the program.
+            case BoundKind.INT64, int(), int() as last if first <= last < first + _MOST_OF_RANGE:
+                yield field, tuple(range(first, last + 1))
+
+
+@deep
+def _of_every_row(term: program.Term) -> dict[StatField, frozenset[int | bytes]]:
+    """See `SoughtValues.of_every_row`."""
+    match term:
+        case Sought(field):
+            return {field: frozenset(term.listed())}
+        case program.Leaf(_, inner):
+            return _of_every_row(inner)
+        case program.AllOf(children):
+            found: dict[StatField, frozenset[int | bytes]] = {}
+            for child in children:
+                for field, values in _of_every_row(child).items():
+                    found[field] = found[field] & values if field in found else values
+            return found
+        case program.AnyOf(children) if children:
+            first, *others = [_of_every_row(child) for child in children]
+            fields = [field for field in first if all(field in each for each in others)]
+            return {field: first[field].union(*(each[field] for each in others)) for field in fields}
+        case _:
+            return {}
 
 
 @deep

@@ -4,9 +4,12 @@ A file is ruled out if a part knows it, by path, size and time of its add action
 row of the file must have (skipping.sought_values). A part has the keys of all rows that a file contains, also of those
 that a deletion vector deletes, so a new deletion vector leaves it true. All other files are kept. What holds for every
 row of a file is never proved by the index (CompiledPredicate.negated): it is a hint which files need not be read.
+Delta's own index, of tables that have one, is asked at the same place (key_index.record_index).
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +30,9 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.cache_keys import KnownFilesKey
 from deltaskip.stats.stats_columns import StatColumn
+
+if TYPE_CHECKING:
+    from deltaskip.skipping.key_index.record_index import RecordLookup
 
 # A look-up of many values takes 15 microseconds for each, and most files have one of more values than these.
 _MOST_VALUES = 50_000
@@ -53,35 +59,46 @@ class KeyLookup:
         snapshot: The table.
         sought: The predicate, with the values that it seeks.
         columns: The columns that may have an index, by physical names.
+        records: The look-up in the index of records; None if the table has none.
     """
 
-    def __init__(self, snapshot: Snapshot, sought: SoughtValues, columns: dict[tuple[str, ...], StatColumn]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        sought: SoughtValues,
+        columns: dict[tuple[str, ...], StatColumn],
+        records: RecordLookup | None,
+    ) -> None:
         self._snapshot = snapshot
         self._sought = sought
         self._columns = columns
+        self._records = records
         self._lock = new_lock()
         self._found: dict[int, list[_Found]] = {}
 
     @classmethod
     def of(cls, snapshot: Snapshot, program: Program) -> KeyLookup | None:
         """Return the look-up for a program; None if the table has no index, or the predicate seeks no values in it."""
-        if not snapshot.table_properties.well_formed().key_index_columns:
+        properties = snapshot.table_properties.well_formed()
+        if not properties.key_index_columns and not properties.record_index:
             return None
         sought = SoughtValues.of(program.root, _MOST_VALUES)
         if sought is None:
             return None
-        tops = {each.field.physical[0] for each in sought.every}
+        records = _records(snapshot, sought) if properties.record_index else None
+        tops = {each.field.physical[0] for each in sought.every} if properties.key_index_columns else ()
         columns = {each.physical: each for each in possible_columns(snapshot, tops)}
-        if not any(_column(each, columns) for each in sought.every):
+        if records is None and not any(_column(each, columns) for each in sought.every):
             return None
-        return cls(snapshot, sought, columns)
+        return cls(snapshot, sought, columns, records)
 
     @property
     def names(self) -> list[str]:
         """The columns with parts that were asked, as SQL."""
         asked = [each for each in self._sought.every if self._found.get(id(each))]
         columns = [_column(each, self._columns) for each in asked]
-        return list(dict.fromkeys(t.display_name(each.logical) for each in columns if each is not None))
+        names = [t.display_name(each.logical) for each in columns if each is not None]
+        return list(dict.fromkeys((*names, *(self._records.names if self._records is not None else ()))))
 
     def kept(self, batch: FileBatch, by_statistics: _Mask, partitions: PartitionEvaluator) -> _Mask | None:
         """Return the files of a batch that the index does not rule out; None if it rules out none.
@@ -93,6 +110,11 @@ class KeyLookup:
         """
         if int(np.count_nonzero(by_statistics)) < _FEWEST:
             return None
+        by_records = self._records.kept(batch) if self._records is not None else None
+        by_parts = self._in_parts(batch, by_statistics, partitions)
+        return by_records if by_parts is None else by_parts if by_records is None else by_parts & by_records
+
+    def _in_parts(self, batch: FileBatch, by_statistics: _Mask, partitions: PartitionEvaluator) -> _Mask | None:
         found = [(each, self._of(each)) for each in self._sought.every]
         if not any(parts for _, parts in found):
             return None
@@ -144,6 +166,12 @@ class KeyLookup:
             return numbers(arrow_array(some, pa.int64()))
         key = KnownFilesKey(batch.scope, part.info.path)
         return numpy_values(batch.cache.array(key, lambda: arrow_array(numbers(None))))
+
+
+def _records(snapshot: Snapshot, sought: SoughtValues) -> RecordLookup | None:
+    from deltaskip.skipping.key_index.record_index import RecordLookup
+
+    return RecordLookup.of(snapshot, sought, _MOST_VALUES)
 
 
 def _column(sought: Sought, columns: dict[tuple[str, ...], StatColumn]) -> StatColumn | None:
