@@ -22,10 +22,9 @@ from deltaskip.rows.rules import value_violation
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.settings import options
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.kernels import hex_digits
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
 
 _PATH = tuple[str, ...]
 # Below these, starting threads takes longer than they save.
@@ -33,6 +32,8 @@ _PARALLEL_ROWS = 1 << 16
 _NANOS_PER_MICRO = 1_000
 # Where the parts of a UUID begin among its hexadecimal digits, and where they end.
 _UUID_PARTS = (0, 8, 12, 16, 20, 32)
+# The two hexadecimal digits of each byte.
+_HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 
 
 def stored_type(data_type: t.DataType) -> pa.DataType:
@@ -284,9 +285,14 @@ def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> p
 
 def _uuid_texts(array: pa.FixedSizeBinaryArray) -> pa.StringArray:
     """UUIDs of 16 bytes as text: 36 characters in lower case."""
-    digits = pc.utf8_lower(hex_digits(array.cast(pa.binary())))
-    parts = [pc.utf8_slice_codeunits(digits, start, stop) for start, stop in pairwise(_UUID_PARTS)]
-    return pc.binary_join_element_wise(*parts, "-")
+    data = np.frombuffer(array.buffers()[1], np.uint8)[16 * array.offset :][: 16 * len(array)]
+    digits = _HEX[data].view(np.uint8).reshape(-1, 32)
+    texts = np.full((len(array), 36), ord("-"), np.uint8)
+    for number, (start, stop) in enumerate(pairwise(_UUID_PARTS)):
+        texts[:, start + number : stop + number] = digits[:, start:stop]
+    offsets = arrow_array(np.arange(len(array) + 1, dtype=np.int32) * 36)
+    found = pa.StringArray.from_buffers(len(array), offsets.buffers()[1], pa.py_buffer(texts))
+    return pc.if_else(array.is_valid(), found, arrow_scalar(None, pa.string())) if array.null_count else found
 
 
 def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.by_value import value_function
 from deltaskip.sparkexpr.functions.function import Function, Typed, exactly, takes
-from deltaskip.sparkexpr.kernels.number_texts import in_base
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.number_steps import bits_turned, of_one, shifted_left
@@ -24,7 +24,7 @@ from deltaskip.sparkexpr.preimages.steps import Inverted
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import Zone
 
 _BITMAP = 32_768
@@ -164,12 +164,6 @@ def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return ("-" if negative and target < 0 else "") + (digits or "0")
 
 
-def _converted_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
-    found, beyond = in_base(*v.arrays_of(*args))
-    rest = numpy_values(beyond) != 0
-    return v.Partly(found, rest) if rest.any() else found
-
-
 def _ascii_start(text: str) -> str:
     """The text before the first character beyond ASCII, which is not a digit."""
     return text[: next(at for at, each in enumerate(text + "\x80") if not each.isascii())]
@@ -181,38 +175,15 @@ def _bitmap_place(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value - 1 if value > 0 else -value) % _BITMAP
 
 
-def _bitmap_place_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    given = v.numbers(v.column(args[0]))
-    with np.errstate(over="ignore"):
-        return v.made(np.where(given > 0, given - 1, -given) % _BITMAP, pa.int64(), args[0])
-
-
 def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`bitmap_bucket_number(number)`."""
     value = args[0]
     return 1 + (value - 1) // _BITMAP if value > 0 else -(-value // _BITMAP)
 
 
-def _bitmap_bucket_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    given = v.numbers(v.column(args[0]))
-    with np.errstate(over="ignore"):
-        # Round towards zero: the last bits of a number are its remainder by a power of two.
-        below = (given + (given & (_BITMAP - 1) != 0) * _BITMAP) >> 15
-        return v.made(np.where(given > 0, 1 + ((given - 1) >> 15), below), pa.int64(), args[0])
-
-
 def _bitmap_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`bitmap_count(bytes)`: the number of set bits."""
     return int.from_bytes(args[0], "little").bit_count()
-
-
-def _bitmap_count_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    values = v.column(args[0])
-    data = values.buffers()[2]
-    ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
-    counts = np.bitwise_count(np.frombuffer(data, np.uint8)) if data is not None and data.size else np.zeros(0)
-    sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return v.made(sums[ends[1:]] - sums[ends[:-1]], pa.int64(), values)
 
 
 def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -231,25 +202,6 @@ def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if not part < 2.0**62:
         raise Undecided(f"The bucket of {value!r} between {least!r} and {most!r} is left to Spark.")
     return int(part) + 1
-
-
-def _bucket_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
-    value, least, most, buckets = (np.asarray(v.numbers(each)) for each in v.expanded(args))
-    with np.errstate(all="ignore"):
-        known = (buckets > 0) & (buckets < 2**63 - 1) & ~np.isnan(value) & (least != most)
-        known &= np.isfinite(least) & np.isfinite(most)
-        down = least > most
-        outside = np.where(down, value > least, value < least)
-        beyond = np.where(down, value <= most, value >= most)
-        part = buckets.astype(np.float64) * np.where(down, least - value, value - least) / np.abs(most - least)
-        inside = known & ~outside & ~beyond
-        rest = inside & ~(part < 2.0**62)
-        found = np.where(inside & ~rest, part, 0).astype(np.int64) + 1
-        found = np.where(outside, 0, np.where(beyond, buckets + 1, found))
-    array = v.made(found, pa.int64(), *args)
-    if not known.all():
-        array = pc.if_else(arrow_array(known), array, pa.scalar(None, pa.int64()))
-    return v.Partly(array, rest) if v.any_set(rest, *args) else array
 
 
 def _bucket_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
@@ -276,19 +228,14 @@ BITS: Mapping[str, Function] = {
     ),
     "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
     "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
-    "conv": Function(takes(t.STRING, t.STRING, t.INTEGER, t.INTEGER), _converted, by_column=_converted_column),
+    "conv": value_function(takes(t.STRING, t.STRING, t.INTEGER, t.INTEGER), _converted),
     "factorial": Function(
         takes(t.LONG, t.INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)
     ),
-    "width_bucket": Function(
-        takes(t.LONG, t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
-        _bucket,
-        by_column=_bucket_column,
-        preimage=_bucket_preimage,
+    "width_bucket": value_function(
+        takes(t.LONG, t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG), _bucket, preimage=_bucket_preimage
     ),
-    "bitmap_bit_position": Function(takes(t.LONG, t.LONG), _bitmap_place, by_column=_bitmap_place_column),
-    "bitmap_bucket_number": Function(
-        takes(t.LONG, t.LONG), _bitmap_bucket, by_column=_bitmap_bucket_column, preimage=monotone()
-    ),
-    "bitmap_count": Function(exactly(t.LONG, t.BINARY), _bitmap_count, by_column=_bitmap_count_column),
+    "bitmap_bit_position": value_function(takes(t.LONG, t.LONG), _bitmap_place),
+    "bitmap_bucket_number": value_function(takes(t.LONG, t.LONG), _bitmap_bucket, preimage=monotone()),
+    "bitmap_count": value_function(exactly(t.LONG, t.BINARY), _bitmap_count),
 }

@@ -8,13 +8,10 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
@@ -22,14 +19,11 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
+from deltaskip.sparkexpr.functions.by_value import value_function
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
-from deltaskip.sparkexpr.kernels.number_formats import read_in, written_in
-from deltaskip.sparkexpr.kernels.number_texts import fixed_digits, grouped
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.floats import float_text
 from deltaskip.sparkexpr.values.number_format import NumberFormat, number_format
@@ -42,10 +36,6 @@ _DECIMALS: dict[t.DataType, t.DecimalType] = {
 }
 _OF_BYTES = ("base64", "hex", "utf-8")
 _MOST_PLACES = 300
-_MOST_BY_COLUMN = 14
-_LONG_DIGITS = 18
-# States of kernels.number_formats.
-_MISMATCHED, _UNDECIDED = 1, 2
 _PATTERN = regex(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
 _EXACT = context(2000)
 _DATE_FORMAT = TIME_FORMATS["date_format"]
@@ -85,28 +75,11 @@ def _char(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _DATE_FORMAT.compute(args, call, zone)
 
 
-def _char_column(args: Sequence[v.Values], call: Call, zone: Zone) -> Any:
-    type_ = type_of(call.args[0])
-    if type_ in t.DATETIMES:
-        assert isinstance(_DATE_FORMAT, function.Function) and _DATE_FORMAT.by_column is not None
-        return _DATE_FORMAT.by_column(args, call, zone)
-    text = v.constant(args[1])
-    if type_ == t.BINARY:
-        return v.by_distinct(v.column(args[0]), lambda value: _bytes_text(value, text.lower().strip()), t.STRING)
-    used = _known_format(text)
-    codes, counts = used.codes()
-    digits, scale = _digits(v.column(args[0]))
-    return written_in(digits, scale, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
-
-
-def _digits(values: pa.Array) -> tuple[pa.Array, int]:
-    """Integers or decimals as strings of digits without the point, and the number of digits after the point."""
-    if not pa.types.is_decimal(values.type):
-        return values.cast(pa.string()), 0
-    whole = pa.decimal128(38, 0)
-    return pa.Array.from_buffers(whole, len(values), values.buffers(), offset=values.offset).cast(
-        pa.string()
-    ), values.type.scale
+def _char_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
+    if type_of(call.args[0]) not in t.DATETIMES:
+        raise v.NotByColumn
+    assert isinstance(_DATE_FORMAT, function.Function) and _DATE_FORMAT.by_column is not None
+    return _DATE_FORMAT.by_column(args, call, zone)
 
 
 def _bytes_text(value: bytes, format_: str) -> str:
@@ -141,24 +114,6 @@ def _number(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
             f"{shown(args[0])} does not have the format {shown(args[1])} (INVALID_FORMAT.MISMATCH_INPUT)."
         )
     return found
-
-
-def _number_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
-    used, texts = _known_format(v.constant(args[1])), v.column(args[0])
-    if used.whole + used.scale > _LONG_DIGITS:
-        raise v.NotByColumn
-    codes, counts = used.codes()
-    found, states = read_in(texts, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
-    state = numpy_values(states)
-    # Numbers of up to this many digits always fit.
-    whole = found.cast(pa.decimal128(_LONG_DIGITS + 1, 0))
-    array = pa.Array.from_buffers(arrow_type(used.type), len(whole), whole.buffers())
-    if call.name == "try_to_number":
-        array = pc.if_else(arrow_array(state == _MISMATCHED), v.none_of(array.type), array)
-        rest = state == _UNDECIDED
-    else:
-        rest = state != 0
-    return v.Partly(array, rest) if rest.any() else array
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,34 +167,6 @@ def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _formatted(number, _pattern(given))
 
 
-def _format_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    given, values = v.constant(args[1]), v.column(args[0])
-    used = _Pattern(1, given, given, 3) if isinstance(given, int) else _pattern(given)
-    if not 0 <= used.most <= _MOST_BY_COLUMN:
-        raise v.NotByColumn
-    rest = np.zeros(len(values), np.bool_)
-    if pa.types.is_floating(values.type):
-        scale = used.most
-        digits, left = fixed_digits(values.cast(pa.float64()), scale)
-        rest |= numpy_values(left) != 0
-        if used.least < scale:
-            # The digits depend on the shortest string of the double.
-            raise v.NotByColumn
-    else:
-        if pa.types.is_decimal(values.type) and values.type.scale > used.most:
-            found = v.rescaled(values, 38, used.most, "half even")
-            if isinstance(found, v.Partly):
-                raise v.NotByColumn
-            # A number that rounds to zero keeps its sign.
-            zero = arrow_scalar(0, pa.int32())
-            lost = pc.and_(pc.less(values, zero), pc.equal(found, zero))
-            rest, values = true_rows(lost), found
-        digits, scale = _digits(values)
-    shown = grouped(digits, scale, used.whole, used.least, used.group)
-    rest &= numpy_values(args[0].is_valid())
-    return v.Partly(shown, rest) if rest.any() else shown
-
-
 def _formatted(number: int | float | Decimal, pattern: _Pattern) -> str:
     negative = math.copysign(1, number) < 0 if isinstance(number, float) else number < 0
     if isinstance(number, float) and not math.isfinite(number):
@@ -270,15 +197,9 @@ def _rounded(number: int | float | Decimal, places: int) -> Decimal:
     return shortest
 
 
-def _function(
-    signature: function.Signature, compute: function.Compute, by_column: function.ByColumn, zoned: bool, *aliases: str
-) -> function.Function:
-    return function.Function(signature, compute, by_column=by_column, zoned=zoned, aliases=aliases)
-
-
 NUMBER_FORMATS: Mapping[str, function.FunctionRow] = {
-    "to_char": _function(_char_signature, _char, _char_column, True, "to_varchar"),
-    "to_number": _function(_number_signature, _number, _number_column, False),
-    "try_to_number": _function(_number_signature, _number, _number_column, False),
-    "format_number": _function(_format_signature, _format, _format_column, False),
+    "to_char": replace(value_function(_char_signature, _char, _char_column, aliases=("to_varchar",)), zoned=True),
+    "to_number": value_function(_number_signature, _number),
+    "try_to_number": value_function(_number_signature, _number),
+    "format_number": value_function(_format_signature, _format),
 }

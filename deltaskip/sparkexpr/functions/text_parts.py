@@ -17,15 +17,7 @@ from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.by_value import value_function
 from deltaskip.sparkexpr.kernels.text_matches import places_in_lists
-from deltaskip.sparkexpr.kernels.text_parts import (
-    before_delimiter,
-    byte_slices,
-    edit_distances,
-    located,
-    part_between,
-    soundexes,
-    translated,
-)
+from deltaskip.sparkexpr.kernels.text_parts import before_delimiter, byte_slices, located, part_between, translated
 from deltaskip.sparkexpr.kernels.text_rows import slices
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.preimages import text_steps as preimages
@@ -39,7 +31,6 @@ from deltaskip.sparkexpr.values.calendar import Zone
 _LEAST, _MOST = -(2**31), 2**31 - 1
 # Longer results are computed one by one, within the limit of `strings`.
 _MOST_REPLACED = 1 << 24
-_MOST_CELLS = 1 << 24
 _ONE = v.constant_of(1, pa.int32())
 _MOST_CHARACTERS = v.constant_of(_MOST, pa.int32())
 # Two strings, and an optional count.
@@ -252,19 +243,6 @@ def _levenshtein_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return None if any(map(is_nullable, args[2:])) else _TEXTS_AND_COUNT(args)
 
 
-def _levenshtein_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    rows = v.rows_of(args)
-    left, right = (v.as_array(each, rows) for each in args[:2])
-    longest = [pc.max(pc.binary_length(each)).as_py() or 0 for each in (left, right)]
-    if longest[0] * longest[1] > _MOST_CELLS:
-        raise v.NotByColumn
-    found = edit_distances(left, right)
-    if len(args) == 2:
-        return found
-    most = args[2]
-    return pc.if_else(pc.less_equal(found, most), found, v.constant_of(-1, pa.int32()))
-
-
 def _of_texts(
     signature: function.Signature,
     compute: Callable[..., object],
@@ -341,10 +319,6 @@ TEXT_PARTS: Mapping[str, function.FunctionRow] = {
         function.takes(INTEGER, STRING, STRING), _find_in_set, _find_in_set_column, preimage=preimages.found_in_set
     ),
     "elt": function.Function(_elt_signature, _elt, False, by_column=_elt_column),
-    "levenshtein": value_function(_levenshtein_signature, _levenshtein, _levenshtein_column),
-    "soundex": value_function(
-        function.exactly(STRING, STRING),
-        lambda args, call, zone: strings.soundex(args[0]),
-        lambda args, call, zone: soundexes(v.column(args[0])),
-    ),
+    "levenshtein": value_function(_levenshtein_signature, _levenshtein),
+    "soundex": value_function(function.exactly(STRING, STRING), lambda args, call, zone: strings.soundex(args[0])),
 }

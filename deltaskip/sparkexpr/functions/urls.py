@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 from urllib.parse import quote_plus
 
 import pyarrow as pa
@@ -19,13 +18,11 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
-from deltaskip.sparkexpr.kernels.text_rows import form_decoded, form_encoded
-from deltaskip.sparkexpr.nodes import Call
+from deltaskip.sparkexpr.functions.by_value import value_function
 from deltaskip.sparkexpr.preimages.monotone import injective
 from deltaskip.sparkexpr.types.data_types import STRING
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, is_true, numpy_values
-from deltaskip.sparkexpr.values.calendar import Zone
 
 _ESCAPE = "%[0-9A-Fa-f]{2}"
 _PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
@@ -177,13 +174,6 @@ def _tried(text: str) -> str | None:
         return None
 
 
-def _decoded_column(texts: pa.Array) -> v.Values | v.Partly:
-    """Decoded strings; strings with unusual escapes are left over."""
-    found, odd = form_decoded(texts)
-    rest = numpy_values(odd) != 0
-    return v.Partly(found, rest) if rest.any() else found
-
-
 def _part_column(urls: pa.Array, part: str, key: str | None = None) -> v.Values | v.Partly:
     """A part of URLs with a scheme and a host name, and without a user; other URLs are left over."""
     matched = pc.extract_regex(urls, _USUAL)
@@ -223,29 +213,23 @@ def _behind(part: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(part, NOTHING), v.none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
 
 
-def _function(
-    signature: function.Signature,
-    value_of: Callable[..., object],
-    column_of: Callable[..., v.Values | v.Partly],
-) -> function.Function:
-    """A function of a string. By column, its other arguments must be constant."""
+def _of_text(value_of: Callable[[str], object]) -> function.Function:
+    return value_function(function.takes(STRING, STRING), lambda args, call, zone: value_of(args[0]))
 
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        return value_of(*args)
 
-    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
-        return column_of(v.column(args[0]), *map(v.constant, args[1:]))
-
-    return function.Function(signature, compute, by_column=by_column)
+def _of_url(value_of: Callable[..., object]) -> function.Function:
+    """A function of a URL. By column, its other arguments must be constant."""
+    return value_function(
+        function.uncast(3, optional=1),
+        lambda args, call, zone: value_of(*args),
+        lambda args, call, zone: _part_column(v.column(args[0]), *map(v.constant, args[1:])),
+    )
 
 
 URLS: Mapping[str, function.FunctionRow] = {
-    "url_encode": replace(
-        _function(function.takes(STRING, STRING), url_encoded, form_encoded),
-        preimage=injective(lambda text, call: url_decoded(text)),
-    ),
-    "url_decode": _function(function.takes(STRING, STRING), url_decoded, _decoded_column),
-    "try_url_decode": _function(function.takes(STRING, STRING), _tried, _decoded_column),
-    "parse_url": _function(function.uncast(3, optional=1), _part, _part_column),
-    "try_parse_url": _function(function.uncast(3, optional=1), _tried_part, _part_column),
+    "url_encode": replace(_of_text(url_encoded), preimage=injective(lambda text, call: url_decoded(text))),
+    "url_decode": _of_text(url_decoded),
+    "try_url_decode": _of_text(_tried),
+    "parse_url": _of_url(_part),
+    "try_parse_url": _of_url(_tried_part),
 }

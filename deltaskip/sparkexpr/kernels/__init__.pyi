@@ -1,6 +1,5 @@
 """The compiled functions of Spark's expressions, and the views of Arrow data that all kernels use."""
 
-from .byte_digits import hex_digits
 from .hashes import hash_bytes
 from .key_column import KeyColumn
 from .lane import Lane, and_lanes, constant_lane, or_lanes, take_lane
@@ -13,7 +12,6 @@ __all__ = [
     "and_lanes",
     "constant_lane",
     "hash_bytes",
-    "hex_digits",
     "of_lists",
     "of_numbers",
     "of_structs",

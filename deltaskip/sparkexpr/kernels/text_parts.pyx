@@ -18,8 +18,6 @@ from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_forma
 from deltaskip.sparkexpr.kernels.utf8 cimport decode, encode
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_type, written_like
 
-cdef const char* SOUNDS = "01230127022455012623017202"
-
 
 def before_delimiter(texts: ArrowArrayExportable, bytes delimiter not None, int64_t count) -> pa.Array:
     """Return what stands before a delimiter, the `count`-th from the start, or after the -`count`-th from the end.
@@ -90,21 +88,6 @@ def located(texts: ArrowArrayExportable, bytes part not None, int64_t start) -> 
     return _array(out, view)
 
 
-def first_code_points(texts: ArrowArrayExportable) -> pa.Int32Array:
-    """Return the first code point of each text as int32; 0 without one."""
-    cdef BinaryView view = binary_view(texts)
-    cdef ByteBuffer out = _numbers(view.length)
-    cdef int32_t* points = <int32_t*>out.data
-    cdef int64_t i, at
-    cdef Span row
-    with nogil:
-        for i in range(view.length):
-            row = row_of(view, i)
-            at = 0
-            points[i] = decode(row.data, row.size, &at) if row.size > 0 else 0
-    return _array(out, view)
-
-
 def translated(texts: ArrowArrayExportable, characters: ArrowArrayExportable, others: ArrowArrayExportable) -> pa.Array:
     """Return the texts with each of some code points, in ascending order, replaced by another; -1 leaves it out.
 
@@ -157,59 +140,6 @@ def capitalized(texts: ArrowArrayExportable) -> pa.Array:
             out.data.size += row.size
             out.end(i)
     return out.array(text_type(view))
-
-
-def soundexes(texts: ArrowArrayExportable) -> pa.Array:
-    """Return the Soundex code of each text; the text itself if it does not begin with a letter of ASCII."""
-    cdef BinaryView view = binary_view(texts)
-    cdef Written out = written_like(view)
-    cdef int64_t i
-    cdef Span row
-    cdef uint8_t[4] code
-    with nogil:
-        for i in range(view.length):
-            row = row_of(view, i)
-            if _soundex(row, code):
-                row.data, row.size = code, 4
-            if out.add(i, row.data, row.size) != 0:
-                break
-    return out.array(text_type(view))
-
-
-def edit_distances(left: ArrowArrayExportable, right: ArrowArrayExportable) -> pa.Int32Array:
-    """Return the Levenshtein distance of each pair of texts, in code points, as int32; null where one is null.
-
-    Raises ValueError for arrays of different lengths.
-    """
-    cdef BinaryView one = binary_view(left)
-    cdef BinaryView other = binary_view(right)
-    same_length(one.length, other.length)
-    cdef ByteBuffer out = _numbers(one.length)
-    cdef ByteBuffer first = ByteBuffer()
-    cdef ByteBuffer second = ByteBuffer()
-    cdef ByteBuffer costs = ByteBuffer()
-    cdef ByteBuffer valid = zeros((one.length + 7) // 8)
-    cdef int32_t* found = <int32_t*>out.data
-    cdef int64_t i
-    cdef int code = 0
-    with nogil:
-        for i in range(one.length):
-            found[i] = 0
-            if is_valid(one.validity, one.offset + i) and is_valid(other.validity, other.offset + i):
-                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
-                if _decoded(row_of(one, i), first) != 0 or _decoded(row_of(other, i), second) != 0:
-                    code = NO_MEMORY
-                elif costs.reserve(second.size + 4) != 0:
-                    code = NO_MEMORY
-                if code != 0:
-                    break
-                found[i] = _distance(
-                    <const int32_t*>first.data, first.size // 4, <const int32_t*>second.data, second.size // 4,
-                    <int32_t*>costs.data,
-                )
-                first.size = second.size = 0
-    check(code)
-    return pa.Array.from_buffers(pa.int32(), one.length, [pa.py_buffer(valid), pa.py_buffer(out)])
 
 
 def has_parts(texts: ArrowArrayExportable, parts: ArrowArrayExportable, int place) -> pa.UInt8Array:
@@ -376,61 +306,3 @@ cdef int _translate(
         elif other >= 0:
             out.data.append(bytes_, encode(other, bytes_))
     return 0
-
-
-cdef bint _soundex(Span text, uint8_t* code) noexcept nogil:
-    """Write the four characters of a code; False if the text does not begin with a letter."""
-    cdef int64_t at
-    cdef int written = 1
-    cdef uint8_t letter, sound, last
-    if text.size == 0 or not 0x41 <= (text.data[0] & 0xDF) <= 0x5A:
-        return False
-    code[0] = text.data[0] & 0xDF
-    code[1] = code[2] = code[3] = 0x30
-    last = SOUNDS[code[0] - 0x41]
-    for at in range(1, text.size):
-        letter = text.data[at] & 0xDF
-        if not 0x41 <= letter <= 0x5A:
-            last = 0x30
-            continue
-        sound = SOUNDS[letter - 0x41]
-        # H and W do not part two letters of the same sound.
-        if sound == 0x37:
-            continue
-        if sound != 0x30 and sound != last:
-            code[written] = sound
-            written += 1
-            if written == 4:
-                return True
-        last = sound
-    return True
-
-
-cdef int _decoded(Span text, ByteBuffer points) noexcept nogil:
-    """Append the code points of a text."""
-    cdef int64_t at = 0
-    if points.reserve(4 * text.size + 4) != 0:
-        return -1
-    while at < text.size:
-        points.append_int32(decode(text.data, text.size, &at))
-    return 0
-
-
-cdef int32_t _distance(const int32_t* a, int64_t n, const int32_t* b, int64_t m, int32_t* costs) noexcept nogil:
-    cdef int64_t i, j
-    cdef int32_t corner, above, best
-    for j in range(m + 1):
-        costs[j] = <int32_t>j
-    for i in range(n):
-        corner = costs[0]
-        costs[0] = <int32_t>(i + 1)
-        for j in range(m):
-            above = costs[j + 1]
-            best = corner + (a[i] != b[j])
-            if above + 1 < best:
-                best = above + 1
-            if costs[j] + 1 < best:
-                best = costs[j] + 1
-            costs[j + 1] = best
-            corner = above
-    return costs[m]

@@ -1,24 +1,20 @@
-"""String functions that pyarrow.compute lacks: with an argument for each row, URL form encoding, and CRC-32.
+"""String functions that pyarrow.compute lacks: with an argument for each row.
 
 Positions count code points of strings, and bytes of binary.
 
-# Spark 4.1, UTF8String.java, ByteArray.java; Java 17, URLEncoder, URLDecoder, CRC32
+# Spark 4.1, UTF8String.java, ByteArray.java
 """
 
 import pyarrow as pa
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
     BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid, primitive_view, validity_buffer, zeros
 )
 from deltaskip.sparkexpr.kernels.lane cimport same_length, wrong_format
-from deltaskip.sparkexpr.kernels.utf8 cimport REPLACEMENT, decode
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_type, written_for, written_like
-
-cdef const char* HEXADECIMAL = "0123456789ABCDEF"
-cdef uint32_t[256] CHECKS
 
 
 def slices(texts: ArrowArrayExportable, starts: ArrowArrayExportable, lengths: ArrowArrayExportable) -> pa.Array:
@@ -176,90 +172,6 @@ def repeated(texts: ArrowArrayExportable, counts: ArrowArrayExportable) -> pa.Ar
     return out.array(text_type(view))
 
 
-def form_encoded(texts: ArrowArrayExportable) -> pa.Array:
-    """Return texts as forms send them: letters, digits and `.-*_` as they are, blanks as `+`, other bytes as `%XX`."""
-    cdef BinaryView view = binary_view(texts)
-    cdef Written out = written_like(view)
-    cdef int64_t i, at
-    cdef Span row
-    cdef uint8_t byte
-    with nogil:
-        for i in range(view.length):
-            row = row_of(view, i)
-            if out.reserve(3 * row.size) != 0:
-                break
-            for at in range(row.size):
-                byte = row.data[at]
-                if _is_plain(byte):
-                    out.data.append_byte(byte)
-                elif byte == 0x20:
-                    out.data.append_byte(0x2B)
-                else:
-                    out.data.append_byte(0x25)
-                    out.data.append_byte(HEXADECIMAL[byte >> 4])
-                    out.data.append_byte(HEXADECIMAL[byte & 15])
-            out.end(i)
-    return out.array(text_type(view))
-
-
-def form_decoded(texts: ArrowArrayExportable) -> tuple[pa.Array, pa.UInt8Array]:
-    """Return the texts that `form_encoded` makes such texts of, and as uint8 which are odd.
-
-    Odd texts have an incomplete escape, or escapes that are no UTF-8; their values do not matter.
-    """
-    cdef BinaryView view = binary_view(texts)
-    cdef Written out = written_like(view)
-    cdef ByteBuffer odd = zeros(view.length)
-    cdef int64_t i, at, begin
-    cdef Span row
-    cdef uint8_t byte
-    cdef int high, low
-    with nogil:
-        for i in range(view.length):
-            row = row_of(view, i)
-            if out.reserve(row.size) != 0:
-                break
-            at, begin = 0, out.data.size
-            while at < row.size:
-                byte = row.data[at]
-                if byte == 0x25:
-                    high = _digit(row.data[at + 1]) if at + 2 < row.size else -1
-                    low = _digit(row.data[at + 2]) if at + 2 < row.size else -1
-                    if high < 0 or low < 0:
-                        odd.data[i] = 1
-                        break
-                    byte = <uint8_t>(high << 4 | low)
-                    at += 2
-                elif byte == 0x2B:
-                    byte = 0x20
-                out.data.append_byte(byte)
-                at += 1
-            if odd.data[i] != 0 or not _is_text(out.data.data + begin, out.data.size - begin):
-                odd.data[i] = 1
-                out.data.size = begin
-            out.end(i)
-    return out.array(text_type(view)), pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(odd)])
-
-
-def checksums(values: ArrowArrayExportable) -> pa.Int64Array:
-    """Return the CRC-32 of each binary or string as int64, null where it is."""
-    cdef BinaryView view = binary_view(values)
-    cdef ByteBuffer out = zeros(8 * view.length)
-    cdef int64_t* found = <int64_t*>out.data
-    cdef int64_t i, at
-    cdef uint32_t check_
-    cdef Span row
-    with nogil:
-        for i in range(view.length):
-            row = row_of(view, i)
-            check_ = 0xFFFFFFFF
-            for at in range(row.size):
-                check_ = CHECKS[(check_ ^ row.data[at]) & 0xFF] ^ (check_ >> 8)
-            found[i] = check_ ^ <uint32_t>0xFFFFFFFF
-    validity = validity_buffer(view.validity, view.offset, view.length)
-    return pa.Array.from_buffers(pa.int64(), view.length, [validity, pa.py_buffer(out)])
-
-
 cdef object _both_valid(BinaryView view, BinaryView other):
     """A bitmap of the rows that are null in neither; None if no row is null."""
     if view.validity == NULL:
@@ -300,39 +212,3 @@ cdef int64_t _byte_of(Span text, int64_t begin, int64_t count, bint binary) noex
             begin += 1
         count -= 1
     return begin
-
-
-cdef bint _is_plain(uint8_t byte) noexcept nogil:
-    if 0x61 <= byte <= 0x7A or 0x41 <= byte <= 0x5A or 0x30 <= byte <= 0x39:
-        return True
-    return byte == 0x2E or byte == 0x2D or byte == 0x2A or byte == 0x5F
-
-
-cdef int _digit(uint8_t byte) noexcept nogil:
-    """The value of a hexadecimal digit; -1 for another character."""
-    if 0x30 <= byte <= 0x39:
-        return byte - 0x30
-    byte &= 0xDF
-    return byte - 0x37 if 0x41 <= byte <= 0x46 else -1
-
-
-cdef bint _is_text(const uint8_t* data, int64_t size) noexcept nogil:
-    """Whether bytes are UTF-8 without U+FFFD."""
-    cdef int64_t at = 0
-    while at < size:
-        if decode(data, size, &at) == REPLACEMENT:
-            return False
-    return True
-
-
-cdef void _fill() noexcept:
-    cdef uint32_t byte, value
-    cdef int bit
-    for byte in range(256):
-        value = byte
-        for bit in range(8):
-            value = (value >> 1) ^ (0xEDB88320 if value & 1 else 0)
-        CHECKS[byte] = value
-
-
-_fill()

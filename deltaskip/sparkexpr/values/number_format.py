@@ -60,16 +60,6 @@ class NumberFormat:
         """The type of the numbers that are read."""
         return DecimalType(self.whole + self.scale, self.scale)
 
-    def codes(self) -> tuple[bytes, list[int]]:
-        """The tokens as bytes, and their digit counts: `0` requires this count, `9` allows up to it, `M` means MI."""
-        found: list[tuple[str, int]] = []
-        for token in self.tokens:
-            if isinstance(token, _Group):
-                found += [(",", 0) if each is None else ("09"[not each.exact], each.count) for each in token.tokens]
-            else:
-                found.append((token[0], 0))
-        return "".join(code for code, _ in found).encode(), [count for _, count in found]
-
     def read(self, text: str) -> Decimal | None:
         """The number that a string in this format represents; None if the string does not match the format."""
         if not text.isascii():

@@ -7,21 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.sparkexpr import parse_sql
-from deltaskip.sparkexpr.bind import bind_expression
-from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError
-from deltaskip.sparkexpr.kernels import number_texts, text_matches
-from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.kernels import text_matches
 from deltaskip.sparkexpr.values import strings
 from tests.sparkexpr.kernels.test_texts import START, STRINGS, checked, sliced
 
 PIECE = st.text("ab%_\\\u00e9\U0001f600%_", max_size=8)
 WORDS = st.text("ab,\u00e9", max_size=6)
-NUMERAL = st.text("019afzZ -.\u00e9", max_size=6) | st.sampled_from(
-    ["FFFFFFFFFFFFFFFF", "10000000000000000", "-7fffffffffffffff", "-8000000000000000", "-FFFFFFFFFFFFFFFF", "  -0 "]
-)
-BASE = st.integers(-37, 37) | st.sampled_from([-16, -10, -2, 2, 10, 16, -(1 << 31), (1 << 31) - 1])
 
 
 @given(
@@ -58,36 +50,14 @@ def test_places_in_lists_of_rows(rows: list[tuple[Any, Any]], type_: pa.DataType
             assert value == (0 if word not in listed.split(",") else listed.split(",").index(word) + 1)
 
 
-@given(st.lists(st.tuples(st.none() | NUMERAL, BASE, BASE), max_size=20), START)
-def test_numbers_of_other_bases(rows: list[tuple[Any, int, int]], start: int) -> None:
-    types = (pa.string(), pa.int32(), pa.int32())
-    found, beyond = map(checked, number_texts.in_base(
-        *(sliced([row[at] for row in rows], of, start) for at, of in enumerate(types))
-    ))  # fmt: skip
-    bound = bind_expression(parse_sql("conv(s, i, j)"), parse_columns("s STRING, i INT, j INT"))
-
-    for row, value, is_beyond in zip(rows, found, beyond, strict=True):
-        given = dict(zip((("s",), ("i",), ("j",)), row, strict=True))
-        if is_beyond:
-            with pytest.raises(EvaluationError, match="OVERFLOW"):
-                evaluate(bound, given)
-        else:
-            assert value == evaluate(bound, given)
-
-
 def test_other_types_and_lengths_are_refused() -> None:
     one, two = pa.array(["a"]), pa.array(["a", "b"])
     for call in (
         lambda: text_matches.likes(one, two, "\\"),
         lambda: text_matches.likes(one, one, ""),
         lambda: text_matches.places_in_lists(one, two),
-        lambda: number_texts.in_base(one, pa.array([2, 2], pa.int32()), pa.array([2], pa.int32())),
     ):
         with pytest.raises(ValueError, match=r"length|escape"):
             call()
-    for call in (
-        lambda: text_matches.likes(one, pa.array([1]), "\\"),
-        lambda: number_texts.in_base(one, pa.array([2]), pa.array([2])),
-    ):
-        with pytest.raises(TypeError):
-            call()
+    with pytest.raises(TypeError):
+        text_matches.likes(one, pa.array([1]), "\\")

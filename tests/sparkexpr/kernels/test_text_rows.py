@@ -1,25 +1,17 @@
-"""Kernels of texts that change by numbers of their own rows, of forms and checksums, against Python's own functions."""
+"""Kernels of texts that change by numbers of their own rows, against Python's own functions."""
 
 import re
-import zlib
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.sparkexpr.failures import EvaluationError
-from deltaskip.sparkexpr.functions import urls
 from deltaskip.sparkexpr.kernels import text_rows
 from deltaskip.sparkexpr.values import strings
-from tests.sparkexpr.kernels.test_texts import NUMBER, PART, START, STRINGS, TEXT, checked, each, sliced
+from tests.sparkexpr.kernels.test_texts import NUMBER, PART, START, STRINGS, TEXT, checked, sliced
 
 COUNT = st.integers(-3, 6)
-# Escapes of letters, of halves of them, and what is no escape.
-FORM = st.lists(st.sampled_from(["a", "é", "+", " ", "%", "%41", "%c3%A9", "%C3", "%2", "%zz", "%EF%BF%BD"])).map(
-    "".join
-)
 
 
 @given(st.lists(st.tuples(st.none() | TEXT, NUMBER, NUMBER), max_size=20), STRINGS, START)
@@ -82,34 +74,6 @@ def test_repetitions(rows: list[tuple[str | None, int]], type_: pa.DataType, sta
     assert found == [None if text is None else text * max(count, 0) for text, count in rows]
 
 
-@given(st.lists(st.none() | st.text(max_size=8), max_size=20), STRINGS, START)
-def test_encoding_of_forms(values: list[str | None], type_: pa.DataType, start: int) -> None:
-    assert checked(text_rows.form_encoded(sliced(values, type_, start))) == each(values, urls.url_encoded)
-
-
-@given(st.lists(st.none() | FORM, max_size=20), STRINGS, START)
-def test_decoding_of_forms(values: list[str | None], type_: pa.DataType, start: int) -> None:
-    found, odd = map(checked, text_rows.form_decoded(sliced(values, type_, start)))
-
-    def decoded(text: str) -> Any:
-        try:
-            return urls.url_decoded(text)
-        except EvaluationError:
-            return None
-
-    for value, text, is_odd in zip(values, found, odd, strict=True):
-        if not is_odd:
-            assert text == (None if value is None else decoded(value))
-        else:
-            assert value is not None
-            assert decoded(value) is None or "\ufffd" in decoded(value)
-
-
-@given(st.lists(st.none() | st.binary(max_size=40), max_size=20), START)
-def test_checksums(values: list[bytes | None], start: int) -> None:
-    assert checked(text_rows.checksums(sliced(values, pa.binary(), start))) == each(values, zlib.crc32)
-
-
 def test_other_types_and_lengths_are_refused() -> None:
     one, two = pa.array(["a"]), pa.array([1, 2], pa.int32())
     for call in (
@@ -123,7 +87,6 @@ def test_other_types_and_lengths_are_refused() -> None:
     for call in (
         lambda: text_rows.slices(one, pa.array([1]), pa.array([1])),
         lambda: text_rows.repeated(one, pa.array([1])),
-        lambda: text_rows.checksums(pa.array([1])),
     ):
         with pytest.raises(TypeError):
             call()

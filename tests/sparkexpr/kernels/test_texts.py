@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.sparkexpr.kernels import byte_digits, text_parts
+from deltaskip.sparkexpr.kernels import text_parts
 from tests.sparkexpr.kernels import text_twin as twin
 
 LETTERS = "abA,.7 \0\u00e9\u0301\uffff\U0001f600"
@@ -70,18 +70,6 @@ def test_slices_of_bytes(values: list[Any], start: int, position: int, length: i
     assert found == each(values, lambda data: twin.byte_slice(data, position, length))
 
 
-@given(rows(ANY_TEXT), START)
-def test_first_characters_and_sounds(values: list[Any], start: int) -> None:
-    texts = sliced(values, pa.string(), start)
-    assert checked(text_parts.first_code_points(texts)) == each(values, twin.first_code_point)
-    assert checked(text_parts.soundexes(texts)) == each(values, twin.soundex)
-
-
-@given(rows(st.text("abcfhwWZz -1\u00e9", max_size=10)), START)
-def test_sounds_of_letters(values: list[Any], start: int) -> None:
-    assert checked(text_parts.soundexes(sliced(values, pa.string(), start))) == each(values, twin.soundex)
-
-
 @given(rows(st.text(st.characters(max_codepoint=127), max_size=10)), START)
 def test_capital_letters_of_ascii(values: list[Any], start: int) -> None:
     assert checked(text_parts.capitalized(sliced(values, pa.string(), start))) == each(values, twin.capitalized)
@@ -95,50 +83,9 @@ def test_characters_are_replaced_or_left_out(values: list[Any], start: int, chan
     assert found == each(values, lambda text: twin.translated(text, table))
 
 
-@given(st.lists(st.tuples(st.none() | TEXT, st.none() | TEXT), max_size=10), START)
-def test_distances_of_edits(pairs: list[tuple[Any, Any]], start: int) -> None:
-    left, right = [one for one, _ in pairs], [other for _, other in pairs]
-    found = checked(text_parts.edit_distances(sliced(left, pa.string(), start), sliced(right, pa.string(), start // 2)))
-    assert found == [None if None in pair else twin.edit_distance(*pair) for pair in pairs]
-
-
-@given(rows(st.binary(max_size=9) | st.binary(min_size=55, max_size=180)), START)
-def test_digits_of_bytes_and_back(values: list[Any], start: int) -> None:
-    data = sliced(values, pa.binary(), start)
-    digits, base64 = byte_digits.hex_digits(data), byte_digits.base64_digits(data)
-    assert checked(digits) == each(values, twin.hex_digits)
-    assert checked(base64) == each(values, twin.base64_digits)
-    assert checked(byte_digits.from_hex(digits)) == values
-    in_one_line = [value if value is None or len(value) <= 57 else None for value in values]
-    assert checked(byte_digits.from_base64(base64)) == in_one_line
-
-
-@given(rows(st.text("0aFg=+/Y \u00e9", max_size=9)), START)
-def test_bytes_of_any_text(values: list[Any], start: int) -> None:
-    texts = sliced(values, pa.string(), start)
-    assert checked(byte_digits.from_hex(texts)) == each(values, twin.from_hex)
-    assert checked(byte_digits.from_base64(texts)) == each(values, twin.from_base64)
-
-
-@given(rows(st.integers(-(1 << 63), (1 << 63) - 1)), START, st.sampled_from([1, 4]))
-def test_digits_of_integers(values: list[Any], start: int, bits: int) -> None:
-    found = checked(byte_digits.digits_of_longs(sliced(values, pa.int64(), start), bits))
-    assert found == each(values, lambda number: twin.binary_digits(number, bits))
-
-
 UTF8 = st.lists(
     st.sampled_from([b"a" * 9, b"\xc3\xa9", b"\xef\xbf\xbd", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"\xc0\x80"])
 )
-
-
-@given(rows(UTF8.map(b"".join) | st.binary(max_size=12)), START)
-def test_bytes_that_are_utf8(values: list[Any], start: int) -> None:
-    assert checked(byte_digits.valid_utf8(sliced(values, pa.binary(), start))) == each(values, twin.valid_utf8)
-
-
-@given(rows(st.text("0123456789", max_size=18) | TEXT), START)
-def test_luhn_checks(values: list[Any], start: int) -> None:
-    assert checked(byte_digits.luhn_checks(sliced(values, pa.string(), start))) == each(values, twin.passes_luhn)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +102,6 @@ def test_luhn_checks(values: list[Any], start: int) -> None:
             ValueError,
             lambda: text_parts.translated(pa.array(["a"]), pa.array([1], pa.int32()), pa.array([], pa.int32())),
         ),
-        (ValueError, lambda: text_parts.edit_distances(pa.array(["a"]), pa.array(["a", "b"]))),
-        (TypeError, lambda: byte_digits.digits_of_longs(pa.array([1], pa.int32()), 4)),
-        (ValueError, lambda: byte_digits.digits_of_longs(pa.array([1]), 3)),
-        (TypeError, lambda: byte_digits.hex_digits(pa.array([1]))),
     ],
 )
 def test_another_layout_is_refused(error: type[Exception], call: Any) -> None:
