@@ -12,6 +12,10 @@ from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
 from deltaskip.reading.arrow_rows import plain_schema_of
 from deltaskip.reading.pushed import DuckDBFilter
+from deltaskip.sparkexpr import ColumnExpr, evaluate
+from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.values.arrow_values import is_true
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,6 +38,13 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
     if name == "":
         raise InvalidArgument(f"name must be the name of a view, not empty (table {scan.snapshot.table_root}).")
     dataset = ScanDataset(scan)
+    for name_of, path in scan.paths_by_name.items():
+        if t.NANOS in t.nested_types(t.resolve(scan.snapshot.schema, path).type):
+            raise UnsupportedFeature(
+                f"DuckDB has no times of nanoseconds with a time zone, as {t.display_name((name_of,))} of "
+                f"{scan.snapshot.table_root} has: leave the column out, as in scan(columns=[…]), or read it with "
+                f"to_arrow."
+            )
     try:
         if name is None:
             return connection.from_arrow(dataset)
@@ -89,16 +100,20 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         """
         scan = self._scan
         names = every = list(scan.paths_by_name)
-        found = DuckDBFilter(None, True, ()) if filter is None else DuckDBFilter.of(scan, filter)
+        found = DuckDBFilter() if filter is None else DuckDBFilter.of(scan, filter)
         # The limit applies first, and the filter to the rows that it leaves.
-        exact = filter is None or (found.exact and scan.limit is None and scan.filters_rows)
-        read = () if exact else found.columns
-        if columns is not None and not isinstance(columns, dict) and read is not None:
-            wanted = {*columns, *read}
+        exact = scan.limit is None and scan.filters_rows
+        numbers, rest = (None, found.rest) if exact else (found.numbers, found.others)
+        if columns is not None and not isinstance(columns, dict) and found.columns is not None:
+            wanted = {*columns, *(found.columns if rest is not None or numbers is not None else ())}
             names = [name for name in every if name in wanted]
         narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
-        reader = pa.RecordBatchReader.from_batches(plain_schema_of(narrowed), narrowed.row_batches(scan.note_metrics))
-        return ScanScanner(reader, columns, None if exact else filter, options)
+        batches = narrowed.row_batches(scan.note_metrics)
+        if numbers is not None:
+            batches = _with_numbers(batches, ColumnExpr(numbers))
+        return ScanScanner(
+            pa.RecordBatchReader.from_batches(plain_schema_of(narrowed), batches), columns, rest, options
+        )
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise UnsupportedFeature(
@@ -108,6 +123,14 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
     get_fragments = filter = replace_schema = join = join_asof = sort_by = _refuse
     partition_expression = property(_refuse)
+
+
+def _with_numbers(batches: Iterator[pa.RecordBatch], condition: ColumnExpr) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that satisfy a condition on floating-point columns."""
+    used = {parts[0] for parts in columns_of(condition.node)}
+    for batch in batches:
+        read = batch.select([name for name in batch.schema.names if name in used])
+        yield batch.filter(is_true(evaluate(condition, read)))
 
 
 class ScanScanner:

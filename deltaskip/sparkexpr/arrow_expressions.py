@@ -54,17 +54,50 @@ class ArrowCall:
 
 def arrow_tree(expression: Any) -> Any:
     """Return an expression as ArrowCall, ArrowField and scalars. Raises Inexact if Arrow does not pickle it."""
+    row, pairs = _written(expression)
+    try:
+        each = iter(pairs)
+        return _tree(*next(each), each, row)
+    except (StopIteration, ValueError, IndexError, RecursionError) as error:
+        raise Inexact("its form is not known") from error
+
+
+def arrow_conjuncts(expression: Any) -> list[Any]:
+    """Return the operands of AND, those of an AND among them, too, as expressions; else the expression alone.
+
+    Raises Inexact if Arrow does not pickle it.
+    """
+    row, pairs = _written(expression)
+    read, _ = expression.__reduce__()
+    found: list[list[tuple[bytes, bytes]]] = []
+    inside, names = 0, 0
+    for key, value in pairs:
+        # The names of nested_field_ref follow it, and the arguments of a call end with a pair.
+        if not inside and not names and (key == b"end" or (key, value) == (b"call", b"and_kleene")):
+            continue
+        if not inside and not names:
+            found.append([])
+        found[-1].append((key, value))
+        names = int(value) if key == b"nested_field_ref" else max(0, names - 1)
+        inside += (key == b"call") - (key == b"end")
+    return [read(_bytes_of(row, each)) for each in found]
+
+
+def _written(expression: Any) -> tuple[pa.RecordBatch, list[tuple[bytes, bytes]]]:
+    """The row and the pairs of an expression as Arrow pickles it. Raises Inexact."""
     try:
         _, (buffer,) = expression.__reduce__()
         with pa.ipc.open_file(buffer) as reader:
-            row, schema = reader.get_batch(0), reader.schema
+            return reader.get_batch(0), _metadata(reader.schema)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise Inexact("Arrow does not write it as bytes") from error
-    try:
-        pairs = _metadata(schema)
-        return _tree(*next(pairs), pairs, row)
-    except (StopIteration, ValueError, IndexError, RecursionError) as error:
-        raise Inexact("its form is not known") from error
+
+
+def _bytes_of(row: pa.RecordBatch, pairs: list[tuple[bytes, bytes]]) -> pa.Buffer:
+    sink, part = pa.BufferOutputStream(), row.replace_schema_metadata(pa.KeyValueMetadata(pairs))
+    with pa.ipc.new_file(sink, part.schema) as writer:
+        writer.write_batch(part)
+    return sink.getvalue()
 
 
 def fields_of(tree: Any) -> Iterator[ArrowField]:
@@ -73,6 +106,11 @@ def fields_of(tree: Any) -> Iterator[ArrowField]:
         yield tree
     for each in tree.args if isinstance(tree, ArrowCall) else ():
         yield from fields_of(each)
+
+
+def has_lists(tree: Any) -> bool:
+    """Whether an expression looks up values in a list."""
+    return isinstance(tree, ArrowCall) and (tree.name == "is_in" or any(map(has_lists, tree.args)))
 
 
 def has_conditions(tree: Any) -> bool:
@@ -209,15 +247,14 @@ class _ArrowSchema(ctypes.Structure):
     )
 
 
-def _metadata(schema: pa.Schema) -> Iterator[tuple[bytes, bytes]]:
+def _metadata(schema: pa.Schema) -> list[tuple[bytes, bytes]]:
     """All pairs of a schema's metadata, in order. pyarrow returns only one pair for each key."""
     exported = _ArrowSchema()
     schema._export_to_c(ctypes.addressof(exported))
     try:
-        pairs = [] if exported.metadata is None else _pairs(exported.metadata)
+        return [] if exported.metadata is None else _pairs(exported.metadata)
     finally:
         pa.Schema._import_from_c(ctypes.addressof(exported))
-    return iter(pairs)
 
 
 def _pairs(at: int) -> list[tuple[bytes, bytes]]:

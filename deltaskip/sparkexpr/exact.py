@@ -32,7 +32,9 @@ from deltaskip.sparkexpr.values.numerals import EXACT, exactly
 # The type represents every integer of at most this magnitude.
 _WHOLE = {t.FLOAT: 1 << 24, t.DOUBLE: 1 << 53}
 _SAME = (t.STRING, t.BINARY, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
-_COMPARED = (*t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, *_SAME)
+_COMPARED = (*t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, *_SAME, *t.NANOSECONDS)
+_NANOS_OF: Mapping[t.DataType, t.DataType] = {t.TIMESTAMP: t.NANOS, t.TIMESTAMP_NTZ: t.NANOS_NTZ}
+NANOS_PER_MICRO = 1_000
 _DAY_MICROS = 86_400_000_000
 
 
@@ -250,6 +252,8 @@ class Translation(ABC):
         if value is None:
             return given
         found = _value_of(kind, given)
+        if found is None and self._nan_is_greatest and kind in _WHOLE and isinstance(value, float) and isnan(value):
+            found = n.Literal(value, kind)
         if found is None:
             why = f"{display_name(column.parts)} is {sql_name(kind)}, compared with {to_sql(given)}"
             finite = not isinstance(value, float) or isfinite(value)
@@ -269,8 +273,10 @@ def _value_of(kind: t.DataType, given: n.Literal) -> n.Literal | None:
     if kind in _WHOLE and given.type in _WHOLE and not isnan(value):
         with np.errstate(over="ignore"):
             return n.Literal(value, kind) if kind == t.DOUBLE or float(np.float32(value)) == value else None
-    if kind in _SAME and given.type == kind:
+    if kind in (*_SAME, *t.NANOSECONDS) and given.type == kind:
         return given
+    if kind in t.NANOSECONDS and _NANOS_OF.get(given.type) == kind and abs(value) < 2**63 // NANOS_PER_MICRO:
+        return n.Literal(value * NANOS_PER_MICRO, kind)
     if isinstance(kind, t.DecimalType) and (given.type == t.LONG or isinstance(given.type, t.DecimalType)):
         scaled = exactly(value).scaleb(kind.scale, EXACT)
         exact = scaled == scaled.to_integral_value(context=EXACT) and scaled.copy_abs() < 10**kind.precision
@@ -329,9 +335,9 @@ def arrow_constant(scalar: Any) -> n.Literal:
     if pa.types.is_decimal(kind) and value.as_tuple().exponent <= 0 and kind.precision <= 38 and kind.scale >= 0:
         return n.Literal(value, t.DecimalType(kind.precision, kind.scale))
     if pa.types.is_timestamp(kind):
+        type_ = t.TIMESTAMP_NTZ if kind.tz is None else t.TIMESTAMP
         try:
-            micros = scalar.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py()
-        except pa.ArrowException as error:
-            raise Inexact("the constant is a time with nanoseconds") from error
-        return n.Literal(micros, t.TIMESTAMP_NTZ if kind.tz is None else t.TIMESTAMP)
+            return n.Literal(scalar.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py(), type_)
+        except pa.ArrowException:
+            return n.Literal(scalar.cast(pa.int64()).as_py(), _NANOS_OF[type_])
     raise Inexact(f"the constant is of the Arrow type {kind}")

@@ -316,14 +316,10 @@ def _fixed(
 
 
 def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[t.StructField]:
-    """The columns that the query provides, in its order: those listed, or all. Dynamic partition columns come last."""
+    """The columns that the query provides, in its order: those listed, or all, whatever PARTITION (…) names."""
     visible = visible_columns(table)
     if not statement.columns:
-        dynamic = [t.fold_name(each.column) for each in statement.partition if each.value is None]
-        moved = {t.fold_name(field.name): field for field in visible}
-        return [
-            *(field for field in visible if t.fold_name(field.name) not in dynamic), *(moved[name] for name in dynamic)
-        ]  # fmt: skip
+        return visible
     fields = {t.fold_name(field.name): field for field in table.schema.fields}
     found = []
     for name in statement.columns:

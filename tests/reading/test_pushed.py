@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -388,3 +389,68 @@ def test_a_lazy_frame_is_written_while_it_is_computed(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="rows of data cannot be read"):
         made.append(frame)
     assert made.refresh().version == 0
+
+
+NANOS = pa.array([5, 8, 7, 1_006], pa.timestamp("ns"))
+NUMBERS = pa.array([0.0, -0.0, float("nan"), 6.0])
+
+
+@pytest.fixture(scope="module")
+def odd_keys(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
+    """Four files of one row, with zeros, NaN and nanoseconds."""
+    made = ds.DeltaTable.create(
+        tmp_path_factory.mktemp("odd") / "t", "id BIGINT, f DOUBLE, g FLOAT, t TIMESTAMP_NANOS_NTZ, c CHAR(3)",
+        properties={"delta.enableChangeDataFeed": "true"},
+    )  # fmt: skip
+    for at in range(4):
+        columns = [NUMBERS, NUMBERS.cast(pa.float32()), NANOS]
+        rows = [[at], *(each.slice(at, 1) for each in columns), ["abc"]]
+        made.append(pa.table(rows, ["id", "f", "g", "t", "c"]))
+    return made
+
+
+ODD = """
+    SELECT a.id, b.id FROM rows a JOIN rows b ON a.f = b.f ORDER BY ALL; [0, 0], [0, 1], [1, 0], [1, 1], [2, 2], [3, 3]
+    SELECT a.id, b.id FROM rows a JOIN rows b ON a.g = b.g ORDER BY ALL; [0, 0], [0, 1], [1, 0], [1, 1], [2, 2], [3, 3]
+    SELECT a.id, b.id FROM rows a JOIN rows b ON a.t = b.t ORDER BY ALL; [0, 0], [1, 1], [2, 2], [3, 3]
+    SELECT id FROM rows WHERE f IN (SELECT f FROM rows WHERE id > 1) ORDER BY id; [2], [3]
+    SELECT id FROM rows WHERE t IN (SELECT t FROM rows WHERE id > 1) ORDER BY id; [2], [3]
+    SELECT id FROM rows WHERE f >= 6 AND c = 'abc' ORDER BY id; [2], [3]
+    SELECT id FROM rows WHERE f IN ('NaN'::DOUBLE, 0) ORDER BY id; [0], [1], [2]
+    SELECT id FROM rows WHERE f NOT IN ('NaN'::DOUBLE, 0) ORDER BY id; [3]
+    SELECT id FROM rows WHERE f = 'NaN'::DOUBLE; [2]
+    SELECT id FROM rows WHERE f < 'NaN'::DOUBLE ORDER BY id; [0], [1], [3]
+    SELECT id FROM rows WHERE f > 1 AND t < TIMESTAMP_NS '1970-01-01 00:00:00.000000008'; [2]
+    SELECT id FROM rows WHERE t IN (TIMESTAMP_NS '1970-01-01 00:00:00.000000007'); [2]
+    SELECT id FROM rows WHERE t IN (TIMESTAMP_NS '1970-01-01 00:00:00.000000007', NULL); [2]
+    SELECT id FROM rows WHERE t <> TIMESTAMP_NS '1970-01-01 00:00:00.000000007' ORDER BY id; [0], [1], [3]
+"""
+
+
+@pytest.mark.parametrize("text", [line.strip() for line in ODD.strip().splitlines()])
+@pytest.mark.parametrize("of", ["scan", "limit", "changes"])
+def test_duckdb_finds_rows_by_its_own_order_of_numbers_and_by_nanoseconds(
+    odd_keys: ds.DeltaTable, of: str, text: str
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    query, _, wanted = text.partition("; ")
+    found: Any = {
+        "scan": odd_keys.scan,
+        "limit": lambda: odd_keys.scan(limit=4),
+        "changes": lambda: odd_keys.changes(1, 4),
+    }[of]()
+    connection = duckdb.connect()
+    found.to_duckdb(connection, "rows")
+    assert list(map(list, connection.execute(query).fetchall())) == json.loads(f"[{wanted}]")
+
+
+def test_duckdb_does_not_get_times_that_it_would_cut(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, t TIMESTAMP_NANOS, s STRUCT<q: TIMESTAMP_NANOS>")
+    made.append(pa.table({"id": [1], "t": pa.array([1], pa.timestamp("ns", "UTC"))}))
+    for columns in (None, ["s"]):
+        with pytest.raises(UnsupportedFeature, match="nanoseconds with a time zone"):
+            made.scan(columns=columns).to_duckdb(duckdb.connect())
+    with pytest.raises(UnsupportedFeature, match="leave the column out"):
+        ds.sql(f"SELECT max(t) FROM '{tmp_path / 't'}'")
+    assert made.scan(columns=["id"]).to_duckdb(duckdb.connect()).fetchall() == [(1,)]

@@ -178,7 +178,7 @@ def test_insert_overwrite_replace_where_and_partitions(catalog: MemoryCatalog, s
     assert counts() == {0: 10, 1: 1, 2: 10, 3: 10, 4: 10, 5: 10}
     sql(catalog, spark, "INSERT OVERWRITE db.t PARTITION (p = 2) SELECT 901, 'y', named_struct('a', 1)")
     assert counts()[2] == 1
-    sql(catalog, spark, "INSERT INTO db.t PARTITION (p) SELECT 902, 'y', NULL, 9")
+    sql(catalog, spark, "INSERT INTO db.t PARTITION (p) SELECT 902, 9, 'y', NULL")
     assert counts()[9] == 1
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:

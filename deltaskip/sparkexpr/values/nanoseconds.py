@@ -78,6 +78,8 @@ def _literal(constant: n.Node, type_: t.DataType, zone: str) -> n.Literal | None
             # TIMESTAMP'…' without a time zone, which has microseconds.
             found = parse_nanos(text, type_, zone)
             nanos = None if found is None else found // _PER_MICRO * _PER_MICRO
+        case n.Literal(int() as value, source) if source == type_:
+            nanos = value
         case n.Literal(int() as value, source) if (source, type_) in _MICROS:
             nanos = value * _PER_MICRO
         case n.Literal(int() as days, source) if source == t.DATE:
