@@ -217,6 +217,11 @@ def incoming_schema(schema: pa.Schema, table_schema: t.StructType) -> t.StructTy
     return _struct(schema, t.from_arrow(schema), table_schema)
 
 
+def incoming_type(kind: pa.DataType, field: t.StructField) -> t.DataType:
+    """Return the type of values of an Arrow type for a column of a table: see `incoming_schema`."""
+    return incoming_schema(pa.schema([pa.field(field.name, kind)]), t.StructType((field,))).fields[0].type
+
+
 def _struct(arrow: Iterable[pa.Field], given: t.StructType, target: t.StructType) -> t.StructType:
     known = {t.fold_name(field.name): field.type for field in target.fields}
     fields = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +18,8 @@ from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
-from deltaskip.sparkexpr.types import COLLATIONS_KEY, display_name, fold_name
+from deltaskip.sparkexpr.types import COLLATIONS_KEY, StructField, display_name, fold_name
+from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_pushdown import join_predicates, sure_predicate
@@ -53,16 +54,26 @@ class LocalRows:
         batches: A reader of the rows, with the names of columns that Spark gives.
         others: The functions and operators of Spark that have the meaning of DuckDB, which may be another one.
         collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
+        padded: The columns of the query of type CHAR, for which Spark pads the strings that they are compared with.
     """
 
     batches: pa.RecordBatchReader
     others: tuple[str, ...] = ()
     collated: tuple[str, ...] = ()
+    padded: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
-        """The sentences about `others` and `collated`; "" if there are none."""
-        return " ".join(filter(None, (self._of_others(), self._of_collated())))
+        """The sentences about `others`, `collated` and `padded`; "" if there are none."""
+        return " ".join(filter(None, (self._of_others(), self._of_collated(), self._of_padded())))
+
+    def _of_padded(self) -> str:
+        if not self.padded:
+            return ""
+        columns = ", ".join(self.padded)
+        return (
+            f"DuckDB does not pad what {columns} of type CHAR is compared with: write trim({self.padded[0]}) = 'text'."
+        )
 
     def _of_collated(self) -> str:
         if not self.collated:
@@ -102,7 +113,9 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         return LocalRows(simple.to_batches())
     scans = known.scans(with_values, named)
     rows = _by_duckdb(text, tokens, scans, params, time_zone)
-    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, known.tables.values())))
+    tables = known.tables.values()
+    collated = _named(tokens, tables, lambda field: bool(field.metadata.get(COLLATIONS_KEY)))
+    return LocalRows(rows, tuple(_others(tokens)), collated, _named(tokens, tables, declares_char))
 
 
 def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
@@ -168,16 +181,13 @@ def _others(tokens: Sequence[SqlToken]) -> list[str]:
     return list(found)
 
 
-def _collated(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> list[str]:
-    """The columns of the tables, each once, that have a collation and are named in the query."""
+def _named(
+    tokens: Sequence[SqlToken], tables: Iterable[DeltaTable], has: Callable[[StructField], bool]
+) -> tuple[str, ...]:
+    """The columns of the tables, each once, for which a condition holds and that are named in the query."""
     named = {fold_name(token.text) for token in tokens if token.kind != "symbol"}
-    found = (
-        field.name
-        for table in tables
-        for field in table.schema.fields
-        if field.metadata.get(COLLATIONS_KEY) and fold_name(field.name) in named
-    )
-    return list(dict.fromkeys(found))
+    fields = (field for table in tables for field in table.schema.fields)
+    return tuple(dict.fromkeys(each.name for each in fields if fold_name(each.name) in named and has(each)))
 
 
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:

@@ -264,3 +264,18 @@ def test_explain_names_the_files_of_each_table_and_what_joins_save(
     assert "label = 'l7'" in plan
     assert "files kept" in ds.catalog("warehouse:wh").sql("EXPLAIN SELECT id FROM sales.orders")["plan"][0].as_py()
     assert "id > 7" in ds.sql("EXPLAIN SELECT id FROM 'data/orders' WHERE id > 7 LIMIT 1")["plan"][0].as_py()
+
+
+def test_duckdb_is_said_not_to_pad_strings(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id INT, ch CHAR(4), s STRING")
+    made.append([{"id": 1, "ch": "ab", "s": "ab"}, {"id": 2, "ch": "zz", "s": "zz"}])
+    table = f"'{tmp_path / 't'}'"
+    assert ds.sql(f"SELECT id FROM {table} WHERE ch = 'ab'").to_pylist() == [{"id": 1}]
+    with pytest.warns(ds.PredicateWarning, match=r"^DuckDB does not pad what ch .*: write trim\(ch\) = 'text'"):
+        ds.sql(f"SELECT id FROM {table} WHERE ch = 'ab' ORDER BY id")
+    with pytest.warns(ds.PredicateWarning, match="pad"):
+        found = ds.sql(f"SELECT id FROM {table} WHERE trim(ch) = 'ab' ORDER BY id")
+    assert found.to_pylist() == [{"id": 1}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds.sql(f"SELECT id FROM {table} WHERE s = 'ab' ORDER BY id")

@@ -231,3 +231,43 @@ def test_iceberg_has_no_such_type(tmp_path: Path) -> None:
     iceberg = {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}
     with pytest.raises(DeltaSkipError, match=r"iceberg\.types"):
         ds.DeltaTable.create(str(tmp_path / "i"), SCHEMA, properties=iceberg)
+
+
+NESTED = "id BIGINT, s STRUCT<q: TIMESTAMP_NANOS_NTZ>, a ARRAY<TIMESTAMP_NANOS>, m MAP<STRING, TIMESTAMP_NANOS>"
+EVERY = [1, 1_001, -1, -(1 << 63), (1 << 63) - 1]
+
+
+def nested_values(rows: pa.Table) -> list[tuple[int, int, int]]:
+    rows = rows.sort_by("id").combine_chunks()
+    parts = (
+        rows["s"].combine_chunks().field(0),
+        rows["a"].combine_chunks().flatten(),
+        rows["m"].combine_chunks().items,
+    )
+    return list(zip(*(part.cast(pa.int64()).to_pylist() for part in parts), strict=True))
+
+
+def test_times_inside_of_other_values_keep_their_nanoseconds(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", NESTED)
+    local, offsets = pa.array(EVERY, pa.timestamp("ns")), range(len(EVERY) + 1)
+    instants = pa.array(EVERY, pa.timestamp("ns", "UTC"))
+    columns = {
+        "id": range(len(EVERY)),
+        "s": pa.StructArray.from_arrays([local], ["q"]),
+        "a": pa.ListArray.from_arrays(offsets, instants),
+        "m": pa.MapArray.from_arrays(offsets, ["k"] * len(EVERY), instants),
+    }
+    table.append(pa.table(columns))
+    wanted = [(each, each, each) for each in EVERY]
+    assert nested_values(table.scan().to_arrow()) == wanted
+    assert nested_values(pa.Table.from_batches(list(table.scan().to_batches()))) == wanted
+    assert table.scan("s.q = '1970-01-01 00:00:00.000001001'").to_arrow()["id"].to_pylist() == [1]
+    table.update({"id": "id + 10"}, "id = 4")
+    table.optimize(zorder_by=["id"])
+    table.delete("s.q = '1970-01-01 00:00:00.000001'")
+    assert nested_values(table.scan().to_arrow()) == wanted
+    table.delete("s.q = '1970-01-01 00:00:00.000001001'")
+    assert nested_values(table.scan().to_arrow()) == wanted[:1] + wanted[2:]
+    other = ds.DeltaTable.create(tmp_path / "other", NESTED)
+    other.append(table.scan().to_arrow())
+    assert nested_values(other.scan().to_arrow()) == wanted[:1] + wanted[2:]
