@@ -25,7 +25,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import hex_digits
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
 
 _PATH = tuple[str, ...]
 # Below these, starting threads takes longer than they save.
@@ -268,7 +268,7 @@ def _map(array: pa.MapArray, data_type: t.MapType, path: _PATH, table: str) -> p
 def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> pa.Array:
     kind, wanted = array.type, t.arrow_type(data_type)
     if data_type == t.BOOLEAN and pa.types.is_int8(kind):
-        return pc.not_equal(array, 0)
+        return pc.not_equal(array, arrow_scalar(0, kind))
     if data_type == t.STRING and pa.types.is_fixed_size_binary(kind):
         return _uuid_texts(array)
     if pa.types.is_timestamp(kind) and kind.unit == "ns":

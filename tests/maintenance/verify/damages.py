@@ -732,7 +732,9 @@ def _but(*names: str) -> Sequence[str]:
 
 HARMLESS: Mapping[str, Sequence[str]] = {
     # A checkpoint, or a compaction, replaces it.
-    "the first commit is gone": _but("plain", "mapped", "vectors", "ruled", "timed", "cleaned_up", "in_trees"),
+    "the first commit is gone": _but(
+        "plain", "compacted", "mapped", "vectors", "ruled", "timed", "cleaned_up", "in_trees"
+    ),
     # The file is removed again, the checkpoint has its files elsewhere, or there is a part of that name.
     "a compaction lacks a file": ("checkpointed", "in_parts"),
     "checkpoint: lacks a file": ("in_sidecars", "in_parts"),

@@ -87,9 +87,10 @@ def timed(path: Path) -> None:
 
 
 def compacted(path: Path) -> None:
-    """A log compaction of all twenty commits, with deletion vectors and in-commit timestamps."""
+    """A log compaction up to the latest of 21 commits, with deletion vectors and in-commit timestamps."""
     properties = {**VECTORS, "delta.enableInCommitTimestamps": "true", "delta.checkpointInterval": "100"}
     table = _appended(ds.DeltaTable.create(path, "id BIGINT, name STRING, p INT", properties=properties))
+    table.append(rows(400))
     for number in range(8):
         table.append(rows(1000 + 20 * number))
         table.delete(f"id >= 1000 AND id != {1000 + 20 * number}" if number % 2 else "id >= 1000")
