@@ -3,6 +3,7 @@
     python -m benchmarks.commits ENGINE commits|checkpoint|checkpoint-text FILES
     python -m benchmarks.commits ENGINE appends ROWS
     python -m benchmarks.commits ENGINE grown ROWS [TABLE]
+    python -m benchmarks.commits ENGINE sidecars FILES
 
 A commit adds one small file (an action only, no data) to an open table that neither engine checkpoints meanwhile; the
 peer's call is `create_write_transaction`. Every commit of deltaskip is synced to disk, and up to 20,000 files it writes
@@ -17,6 +18,10 @@ third engine, delta-spark, which needs Java and DELTASKIP_DELTA_JARS.
 `grown` compares appends to a table with ROWS commits, which deltaskip makes or TABLE is, with appends to a new table:
 turn by turn in one process, so that other work on the machine is the same for both. ENGINE may be `all`; it has a
 fourth engine, deltaskip-anew, which opens the table for each append.
+
+`sidecars` are two V2 checkpoints of the reference table by one open handle, with 100 commits of a file each between
+them, which deltaskip makes: seconds, of the processor, too, where the engine runs in this process, and the bytes of the
+files that each checkpoint writes. The second engine is delta-spark.
 
 Environment: DELTASKIP_BENCH_DIR keeps the tables between runs; DELTASKIP_BENCH_FILES sets the checkpoint's files.
 """
@@ -85,7 +90,8 @@ def measured(engine: str, what: str, files: int) -> dict[str, Any]:
         if what == "commits":
             make_table(table, files)
         else:
-            copy_log(reference_table("classic", files), table, as_struct=what == "checkpoint")
+            as_struct = str(what == "checkpoint").lower()
+            copy_log(reference_table("classic", files), table, {"delta.checkpoint.writeStatsAsStruct": as_struct})
         command = [sys.executable, "-m", "benchmarks.commits", engine, what, str(files), str(table)]
         return answer_of(command)
 
@@ -108,14 +114,14 @@ def make_table(path: Path, files: int) -> None:
         ds.DeltaTable(path).checkpoint()
 
 
-def copy_log(table: Path, path: Path, as_struct: bool) -> None:
-    """The log of the table, whose files are linked where they can be, with one commit more that sets the property."""
+def copy_log(table: Path, path: Path, properties: dict[str, str]) -> None:
+    """The log of the table, whose files are linked where they can be, with one commit more that sets properties."""
     from benchmarks.reference_table import COMMITS as LAST
     from benchmarks.reference_table import _info, _metadata
 
     shutil.copytree(table / "_delta_log", path / "_delta_log", copy_function=_link)
     metadata = _metadata()
-    metadata["metaData"]["configuration"] = {"delta.checkpoint.writeStatsAsStruct": str(as_struct).lower()}
+    metadata["metaData"]["configuration"] = properties
     text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in (_info(), metadata))
     (path / "_delta_log" / f"{LAST + 1:020d}.json").write_text(text, encoding="utf-8")
 
@@ -128,13 +134,13 @@ def _link(source: str, target: str) -> str:
     return target
 
 
-def _commits_of_deltaskip(table: str) -> float:
+def _commits_of_deltaskip(table: str, commits: int = COMMITS) -> float:
     import deltaskip as ds
     from deltaskip.actions import AddFile
 
     opened = ds.DeltaTable(table)
     start = perf_counter()
-    for number in range(-WARM, COMMITS):
+    for number in range(-WARM, commits):
         start = perf_counter() if number == 0 else start
         txn = opened.transaction(look_up_files=False)
         txn.add(AddFile(f"day=2026-01-01/new-{number}.parquet", {"day": "2026-01-01"}, 1000, 1, True, _STATS))
@@ -220,6 +226,44 @@ def _grown(engine: str, table: str, scratch: str) -> dict[str, Any]:
     return found
 
 
+def _sidecars(engine: str, files: int, scratch: Path) -> dict[str, Any]:
+    """Seconds and bytes of a V2 checkpoint, and of the one that follows after 100 commits."""
+    log = scratch / "table" / "_delta_log"
+    properties = {"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "1000000"}
+    copy_log(reference_table("v2", files), log.parent, properties)
+    checkpoint = _CHECKPOINTS[engine](str(log.parent))
+    found: dict[str, Any] = {"engine": engine, "files": files}
+    for name in ("first", "second"):
+        before = set(log.rglob("*.parquet"))
+        wall, cpu = perf_counter(), process_time()
+        checkpoint()
+        found[f"{name}_seconds"], found[f"{name}_processor"] = perf_counter() - wall, process_time() - cpu
+        written = set(log.rglob("*.parquet")) - before
+        found[f"{name}_files"], found[f"{name}_bytes"] = len(written), sum(each.stat().st_size for each in written)
+        _commits_of_deltaskip(str(log.parent), 100 - WARM)
+    found["peak_mb"] = peak_mb()
+    return found
+
+
+def _checkpoint_by_deltaskip(table: str) -> Callable[[], object]:
+    import deltaskip as ds
+
+    opened = ds.DeltaTable(table)
+    return lambda: opened.refresh().checkpoint()
+
+
+def _checkpoint_by_delta_spark(table: str) -> Callable[[], object]:
+    from tests.reference.oracle import _defaults, session
+
+    # What tests set for small tables is as it is by default.
+    defaults = {"wholeStage": "true", "factoryMode": "FALLBACK"}
+    settings = {f"spark.sql.codegen.{name}": value for name, value in defaults.items()}
+    settings |= {"spark.driver.memory": "10g", "spark.databricks.delta.snapshotPartitions": "50"}
+    spark = session(Path(table).parent / "session", {**settings, "spark.sql.adaptive.enabled": "true"})
+    log = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, table)
+    return lambda: log.checkpoint(log.update(False, *_defaults(log, "update", 2, 3)), *_defaults(log, "checkpoint", 2))
+
+
 def _row(number: int) -> Any:
     import pyarrow as pa
 
@@ -266,6 +310,7 @@ _APPENDS = {
     "deltalake": _append_of_deltalake,
     "delta-spark": _append_of_delta_spark,
 }
+_CHECKPOINTS = {"deltaskip": _checkpoint_by_deltaskip, "delta-spark": _checkpoint_by_delta_spark}
 _RUNS = {
     ("deltaskip", "commits"): _commits_of_deltaskip,
     ("deltalake", "commits"): _commits_of_deltalake,
@@ -286,6 +331,10 @@ def main() -> None:
                     append(number)
             for each in _APPENDS if engine == "all" else [engine]:
                 print(json.dumps(_grown(each, table, scratch)), flush=True)
+        return
+    if what == "sidecars":
+        with tempfile.TemporaryDirectory(prefix="deltaskip-commits-") as scratch:
+            print(json.dumps(_sidecars(engine, int(files), Path(scratch))))
         return
     if what == "appends":
         with tempfile.TemporaryDirectory(prefix="deltaskip-commits-") as scratch:

@@ -14,7 +14,7 @@ from deltaskip.cli.display import json_values
 from deltaskip.doors import first_line
 from deltaskip.errors import SchemaError
 from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, row_reads
-from deltaskip.sparkexpr.values.arrow_values import filled
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, filled
 from deltaskip.table.table import DeltaTable
 
 CHANGE_COLUMN = "_change"
@@ -69,7 +69,7 @@ def _differing(rows: pa.Table, old: int) -> pa.Table:
     keyed = pa.table([*map(_comparable, rows.columns), sides, pa.array(range(len(rows)), pa.int64())],
                      names=[*names, _SIDE, _AT])  # fmt: skip
     counted = keyed.group_by(names, use_threads=False).aggregate([(_SIDE, "sum"), (_AT, "min")])
-    counted = counted.filter(pc.not_equal(counted[f"{_SIDE}_sum"], 0)).sort_by(f"{_AT}_min")
+    counted = counted.filter(pc.not_equal(counted[f"{_SIDE}_sum"], arrow_scalar(0, pa.int64()))).sort_by(f"{_AT}_min")
     sums, places = counted[f"{_SIDE}_sum"].to_numpy(), counted[f"{_AT}_min"].to_numpy()
     found = rows.take(pa.array(np.repeat(places, abs(sums))))
     change = np.where(np.repeat(sums, abs(sums)) > 0, "insert", "delete")

@@ -62,7 +62,7 @@ def check_readable(
         CorruptLog: The protocol action contradicts itself.
     """
     where = f"Version {version} of {table}"
-    _check_reader_version(protocol, where)
+    check_reader_version(protocol, where)
     listed = protocol.reader_features or ()
     catalog = sorted({*listed, *(protocol.writer_features or ())}.intersection(_CATALOG_FEATURES))
     if managed:
@@ -161,7 +161,8 @@ def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequen
     )
 
 
-def _check_reader_version(protocol: TableProtocol, where: str) -> None:
+def check_reader_version(protocol: TableProtocol, where: str) -> None:
+    """Raise CorruptLog for a protocol that contradicts itself, and UnsupportedFeature for a later reader version."""
     reader, writer = protocol.min_reader_version, protocol.min_writer_version
     if reader > max(READER_VERSIONS):
         listed = _unreadable(protocol.reader_features or ())

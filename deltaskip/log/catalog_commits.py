@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.file_names import commit_name
-from deltaskip.storage import CatalogLog, CatalogStorage, FileInfo, Storage, join
+from deltaskip.storage import CatalogLog, FileInfo, Storage, join
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.unsynced import Unsynced
@@ -75,7 +75,7 @@ class CatalogCommits(CatalogLog, Protocol):
 
 def catalog_commits(storage: Storage) -> CatalogCommits | None:
     """Return the log of the catalog-managed table of a storage; None for a table that was opened by its path."""
-    return cast(CatalogCommits, storage.log) if isinstance(storage, CatalogStorage) else None
+    return cast(CatalogCommits | None, getattr(storage, "log", None))
 
 
 def is_managed(storage: Storage) -> bool:

@@ -58,7 +58,9 @@ def state_differences(checksum: Checksum, state: StateChange) -> Iterator[str]:
     for name, configuration in (checksum.domains or {}).items():
         domain = state.domains.get(name)
         if domain is not None and not domain.removed:
-            yield from _difference(f"domainMetadata {name}", _json(configuration), _json(domain.configuration))
+            yield from _difference(
+                f"domainMetadata {name}", json_or_text(configuration), json_or_text(domain.configuration)
+            )
 
 
 def file_differences(checksum: Checksum, num_files: int, size_bytes: int) -> Iterator[str]:
@@ -81,7 +83,7 @@ def _metadata_differences(recorded: Metadata, found: Metadata) -> Iterator[str]:
     yield from _difference("partitionColumns", recorded.partition_columns, found.partition_columns)
     yield from _difference("configuration", dict(recorded.configuration), dict(found.configuration))
     if recorded.schema_string != found.schema_string:
-        yield from _difference("schemaString", _json(recorded.schema_string), _json(found.schema_string))
+        yield from _difference("schemaString", json_or_text(recorded.schema_string), json_or_text(found.schema_string))
 
 
 def _difference(name: str, recorded: object, found: object) -> Iterator[str]:
@@ -98,8 +100,8 @@ def _sorted(features: tuple[str, ...] | None) -> list[str]:
     return sorted(features or ())
 
 
-def _json(text: str | None) -> Any:
-    """The JSON value of the text, to ignore white space and the order of keys; the text itself if it is not JSON."""
+def json_or_text(text: str | None) -> Any:
+    """Return the JSON value of a text, without its white space and order of keys; the text itself if it is not JSON."""
     try:
         return None if text is None else parse_json(text)
     except ValueError:

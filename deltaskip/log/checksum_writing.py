@@ -121,6 +121,8 @@ def _write(
         "domainMetadata": [domain.to_json() for domain in state.domains.values() if not domain.removed],
         "metadata": None if state.metadata is None else state.metadata.to_json(),
         "protocol": None if state.protocol is None else state.protocol.to_json(),
+        # delta-spark believes no adaptive metadata tree whose checksum lacks what commitInfo says of the newest one.
+        "lastManifestCommit": None if info is None else info.members.get("lastManifestCommit"),
         **dict(totals.members(state.protocol is not None and has_feature(state.protocol, "deletionVectors"))),
     }
     present = {name: value for name, value in members.items() if value is not None}

@@ -14,6 +14,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log.commit import Commits, members_of
 from deltaskip.log.file_names import Kind, LogFile, commit_name
 from deltaskip.log.replay import repeated_key
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
 
 _KEY_MEMBER = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
 
@@ -68,7 +69,8 @@ def require_reconciled(commits: Commits) -> None:
     for ordinal, file in enumerate(commits.files):
         if file.kind is not Kind.COMPACTION:
             continue
-        files = commits.actions.filter(pc.equal(commits.actions["commit"], ordinal))
+        place = arrow_scalar(ordinal, commits.actions["commit"].type)
+        files = commits.actions.filter(pc.equal(commits.actions["commit"], place))
         states = [action for action in commits.others if action.commit == ordinal and action.name in _KEY_MEMBER]
         if not len(files) and not states:
             raise _not_usable(commits.root, file, "has no actions")

@@ -35,7 +35,8 @@ def is_compaction_due(snapshot: Snapshot, version: int) -> bool:
 
     Not in tables whose commits a catalog has and may not have published.
     """
-    if version % COMPACTED_COMMITS != COMPACTED_COMMITS - 1 or is_managed(snapshot.storage):
+    # From the version after a checkpoint on, where checkpoints are a multiple of as many commits apart.
+    if version % COMPACTED_COMMITS or not version or is_managed(snapshot.storage):
         return False
     if has_tree(snapshot.protocol):
         # Actions of a compaction would lack what they refer to in the tree.

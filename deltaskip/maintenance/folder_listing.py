@@ -23,7 +23,7 @@ from deltaskip.log import Snapshot
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import UNIFORM_KEY
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.interface import IN_FLIGHT
 from deltaskip.storage.location import LOG_FOLDER
@@ -124,7 +124,7 @@ class Folders:
         """Whether each path belongs to another table, or a link points to it or to a directory above it."""
         found = arrow_array([False] * len(paths), pa.bool_())
         for folder in (*self.link_targets, *self.tables):
-            below = pc.or_(pc.equal(paths, folder), pc.starts_with(paths, f"{folder}/"))
+            below = pc.or_(pc.equal(paths, arrow_scalar(folder, paths.type)), pc.starts_with(paths, f"{folder}/"))
             found = pc.or_(found, below)
         return found
 

@@ -269,7 +269,7 @@ def _map(array: pa.MapArray, data_type: t.MapType, path: _PATH, table: str) -> p
 def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> pa.Array:
     kind, wanted = array.type, t.arrow_type(data_type)
     if data_type == t.BOOLEAN and pa.types.is_int8(kind):
-        return pc.not_equal(array, 0)
+        return pc.not_equal(array, arrow_scalar(0, kind))
     if data_type == t.STRING and pa.types.is_fixed_size_binary(kind):
         return _uuid_texts(array)
     if pa.types.is_timestamp(kind) and kind.unit == "ns":

@@ -4,8 +4,8 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import accumulate
 
@@ -17,6 +17,7 @@ from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.path_bytes import decoded, encoded
 from deltaskip.storage import interface
 from deltaskip.storage.local_writing import (
+    Naming,
     create,
     create_unseen,
     delete_tree,
@@ -255,16 +256,6 @@ def _kind_of_link(error: OSError) -> str:
     return "loop of links" if error.errno == errno.ELOOP else "link that cannot be followed"
 
 
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    try:
-        yield
-    except DeltaSkipError:
-        raise
-    except (OSError, ValueError) as error:
-        raise _named(error, path) from error
-
-
 def _named(error: OSError | ValueError, path: str) -> OSError:
     if isinstance(error, FileNotFoundError):
         return interface.not_found(path)
@@ -279,3 +270,6 @@ def _named(error: OSError | ValueError, path: str) -> OSError:
         return interface.not_a_file(path, "socket or device")
     reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
     return StorageError(f"Cannot read {path}: {reason}.")
+
+
+_naming = partial(Naming, (OSError, ValueError), _named)

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -486,17 +487,30 @@ def _check_name(path: str) -> None:
         raise StorageError(f"Cannot write {path!a}: the name is not valid Unicode text.") from error
 
 
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    try:
-        yield
-    except DeltaSkipError:
-        raise
-    except FileExistsError as error:
-        raise file_exists(path) from error
-    except PermissionError as error:
-        raise StorageError(
-            f"No permission to write {path}: ask its owner for access, or run as a user with access."
-        ) from error
-    except OSError as error:
-        raise StorageError(f"Cannot write {path}: {error.strerror or first_line(error)}.") from error
+class Naming:
+    """A context in which errors of the system are raised as those of this package, which name a path."""
+
+    __slots__ = ("kinds", "named", "path")
+
+    def __init__(self, kinds: tuple[type[Exception], ...], named: Callable[[Any, str], Exception], path: str) -> None:
+        """kinds: the errors; those of this package stay. named: which error is raised, by error and path."""
+        self.kinds, self.named, self.path = kinds, named, path
+
+    def __enter__(self) -> None:
+        """Enter the context."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Raise the error."""
+        if isinstance(error, self.kinds) and not isinstance(error, DeltaSkipError):
+            raise self.named(error, self.path) from error
+
+
+def _named(error: OSError, path: str) -> Exception:
+    if isinstance(error, FileExistsError):
+        return file_exists(path)
+    if isinstance(error, PermissionError):
+        return StorageError(f"No permission to write {path}: ask its owner for access, or run as a user with access.")
+    return StorageError(f"Cannot write {path}: {error.strerror or first_line(error)}.")
+
+
+_naming = partial(Naming, (OSError,), _named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, fields, replace
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, table_key
@@ -15,6 +16,8 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent, RowsMatch, dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.removed_files import RemovedFiles
+
+_of_intent = attrgetter(*(each.name for each in fields(Intent)))
 
 
 @dataclass(slots=True)
@@ -63,7 +66,7 @@ class Changes:
 
     def intent(self) -> Intent:
         """Return the reads and actions so far, as a value that shares their containers."""
-        return Intent(*(getattr(self, each.name) for each in fields(Intent)))
+        return Intent(*_of_intent(self))
 
     def put_add(self, action: AddFile) -> str:
         """Add the action and return its key.

@@ -38,7 +38,7 @@ def test_a_table_is_the_same_without_its_commits(tmp_path: Path, vectors: str) -
         table.append(rows(10 * table.version))
     log = tmp_path / "t" / "_delta_log"
     assert sorted(path.name[:41] for path in log.glob("*.compacted.json")) == [
-        f"{first:020d}.{first + 19:020d}" for first in (0, 20)
+        f"{first:020d}.{first + 19:020d}" for first in (1, 21)
     ]
     assert ds.verify(tmp_path / "t", data=True).findings == ()
     expected = table.scan().to_arrow().sort_by("id")
@@ -46,7 +46,7 @@ def test_a_table_is_the_same_without_its_commits(tmp_path: Path, vectors: str) -
         found = deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table().sort_by("id")
         assert found.to_pylist() == expected.to_pylist()
     apps = dict(table.app_versions)
-    for version in range(40):
+    for version in range(1, 41):
         (log / log_name(version, "json")).unlink()
     opened = ds.DeltaTable(tmp_path / "t")
     assert opened.scan().to_arrow().sort_by("id").to_pylist() == expected.to_pylist()
@@ -70,7 +70,7 @@ def test_a_store_is_asked_for_compactions_in_place_of_many_commits(
     server.begin()
     found = stored_at(server, name)
     texts = [each.split()[1].rpartition("/")[2] for each in server.log if each.endswith(".json")]
-    expected = [first.name, second.name, *(log_name(version, "json") for version in range(40, 47))]
+    expected = [first.name, second.name, *(log_name(version, "json") for version in (0, *range(41, 47)))]
     assert set(texts) >= set(expected) and (damage is not None or len(texts) == len(expected))
     assert found.version == 46 and found.app_versions == table.app_versions
     assert found.scan().to_arrow().sort_by("id") == table.scan().to_arrow().sort_by("id")
@@ -89,12 +89,12 @@ def test_tables_with_frequent_checkpoints_have_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("last", [[{"somethingNew": {"x": 1}}], [add("f3", dv="q")], [{"add": {"size": 1}}, add("g")]])
 def test_what_has_no_reconciled_form_is_not_compacted(table: TableBuilder, last: list[dict[str, object]]) -> None:
-    for version in range(19):
+    for version in range(20):
         table.commit(add(f"f{version}"))
     text = "".join(json.dumps(each) + "\n" for each in last)
-    table.raw_commit(19, text)
-    snapshot = table.load(18)
-    assert write_compaction(snapshot, 19) is None
-    table.raw_commit(19, json.dumps(remove("f3")) + "\n")
-    assert write_compaction(snapshot, 19) == f"{0:020d}.{19:020d}.compacted.json"
-    assert write_compaction(snapshot, 19) is None
+    table.raw_commit(20, text)
+    snapshot = table.load(19)
+    assert write_compaction(snapshot, 20) is None
+    table.raw_commit(20, json.dumps(remove("f3")) + "\n")
+    assert write_compaction(snapshot, 20) == f"{1:020d}.{20:020d}.compacted.json"
+    assert write_compaction(snapshot, 20) is None

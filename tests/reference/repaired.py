@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.reference.mixed import INCREMENTAL, STRICT
 from tests.reference.oracle import session
 
 _TABLES = {
@@ -21,27 +22,19 @@ _TABLES = {
 }
 
 
-_STRICT = {
-    "spark.databricks.delta.checksum.mismatch.fatal": "true",
-    "spark.databricks.delta.versionChecksum.forcedValidationInterval": "0",
-    "spark.databricks.delta.versionChecksum.forcedValidationMinTimeIntevalMinutes": "0",
-    "spark.databricks.delta.incremental.commit.verify": "true",
-    "spark.databricks.delta.allFilesInCrc.verificationMode.enabled": "true",
-}
-
-
 def main(act: str, folder: Path, answers: Path | None = None) -> None:
     """Write the tables below a folder, read those in it, or commit to them."""
     spark = session(Path(tempfile.mkdtemp()))
     if act == "commit":
-        for name, value in _STRICT.items():
-            spark.conf.set(name, value)
+        for name, value in STRICT.items():
+            spark.conf.set(f"spark.databricks.delta.{name}", value)
         for path in sorted(folder.iterdir()):
             table, number = f"delta.`{path}`", int(str(answers))
             spark.sql(f"INSERT INTO {table} (id, name, p) VALUES ({5000 + number}, 'spark', 1)")
             spark.sql(f"DELETE FROM {table} WHERE id = {number}")
-        for name in _STRICT:
-            spark.conf.unset(name)
+        assert spark.conf.get(INCREMENTAL, "true") == "true", "delta-spark derives another checksum"
+        for name in STRICT:
+            spark.conf.unset(f"spark.databricks.delta.{name}")
         return
     if act == "write":
         for name, layout in _TABLES.items():

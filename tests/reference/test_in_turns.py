@@ -10,6 +10,7 @@ from tests.reference import (
     iceberg_rows,
     maintained,
     merged,
+    mixed,
     optimized,
     overwritten,
     partitioned,
@@ -20,7 +21,18 @@ from tests.reference.conftest import answers_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.long]
 
-MODULES = (change_feed, iceberg_rows, maintained, merged, optimized, overwritten, partitioned, two_writers, updated)
+MODULES = (
+    change_feed,
+    iceberg_rows,
+    maintained,
+    merged,
+    mixed,
+    optimized,
+    overwritten,
+    partitioned,
+    two_writers,
+    updated,
+)
 CASES = {module.__name__.rpartition(".")[2]: [*module.CASES] for module in MODULES}
 
 

@@ -49,8 +49,8 @@ def test_checksums_of_both_engines_agree_with_mismatches_fatal(tmp_path: Path) -
     for name, table in tables.items():
         SOUND[name](table)
     # The latest version is the last one of a log compaction.
-    assert list(tables["compacted"].glob("_delta_log/*19.compacted.json"))
-    assert ds.DeltaTable(tables["compacted"]).version == 19
+    assert list(tables["compacted"].glob("_delta_log/*20.compacted.json"))
+    assert ds.DeltaTable(tables["compacted"]).version == 20
     for number in range(4):
         run_module("tests.reference.repaired", "commit", tmp_path, number)
         for table in tables.values():

@@ -17,7 +17,7 @@ from deltaskip.actions import Protocol, add_actions, canonical_path, canonical_p
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.log import CheckpointRef, Snapshot
-from deltaskip.log.checksum import file_differences, parse_checksum, state_differences
+from deltaskip.log.checksum import file_differences, json_or_text, parse_checksum, state_differences
 from deltaskip.log.file_counts import VECTOR_COUNTS, FileCounts
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, parse_hint
@@ -61,6 +61,9 @@ def checkpoint_violations(facts: TableFacts) -> Iterator[Found]:
             expected = facts.rebuilt(ref.version, names)
             if expected is not None:
                 yield from _compared(found, expected, ref, names)
+            elif ref.version in facts.refused:
+                message = f"The checkpoint of version {ref.version} differs from the commits before it"
+                yield Found("checkpoint.contents", f"{message}: {facts.refused[ref.version]}", version, names)
         except CorruptLog as error:
             yield Found("checkpoint.readable", str(error), version, names)
         yield from _of_sidecars(facts, ref, found)
@@ -172,7 +175,7 @@ def _same_metadata(first: Any, second: Any) -> bool:
     if len(texts) < 2:
         return False
     for text in texts:
-        text["schemaString"] = parse_json(text["schemaString"]) if text.get("schemaString") else None
+        text["schemaString"] = json_or_text(text.get("schemaString"))
     named = [{name: value for name, value in text.items() if value} for text in texts]
     return bool(named[0] == named[1])
 
@@ -250,7 +253,9 @@ def checksum_violations(facts: TableFacts) -> Iterator[Found]:
             differences = list(_differences(facts, file, snapshot))
         except CorruptLog:
             continue  # a checkpoint that is damaged has a finding
-        if differences:
+        if not differences:
+            facts.agreed.add(version)
+        else:
             message = f"The checksum of version {version} differs from the log: {differences[0]}"
             yield Found("checksum.contents", message, [version], [file.file.name])
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import CommitInfo, canonical_paths, dv_ids
-from deltaskip.errors import CorruptLog
+from deltaskip.actions import CommitInfo, Protocol, canonical_paths, dv_ids
+from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
+from deltaskip.features.registry import has_feature_or_preview
+from deltaskip.features.support_checks import check_reader_version
 from deltaskip.lazy_regex import regex
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
 from deltaskip.log.commit import (
@@ -39,6 +42,8 @@ from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
+from deltaskip.storage import join
+from deltaskip.storage.location import LOG_FOLDER
 
 _DIGITS = regex(r"^\d{20}\.", re.ASCII)
 _KNOWN = frozenset(("commitInfo", "add", "remove", "cdc", "checkpointMetadata", "sidecar", *STATE_ACTIONS))
@@ -79,23 +84,30 @@ def gap_violations(facts: TableFacts) -> Iterator[Found]:
         return
     versions = sorted(listing.commits)
     compacted = [(each.version, each.end) for each in listing.compactions]
-    gaps: list[tuple[int, int]] = []
-    for before, after in pairwise(versions):
-        if after > before + 1 and not any(first <= before + 1 and after - 1 <= last for first, last in compacted):
-            gaps.append((before + 1, after - 1))
+    gaps = [(before + 1, after - 1) for before, after in pairwise(versions) if after > before + 1]
     first = versions[0] if versions else None
     if first is not None and latest > versions[-1]:
         # A checkpoint may stand alone if all commits were cleaned up, but none is written before its commit.
         gaps.append((versions[-1] + 1, latest))
     for start, end in gaps:
+        which = f"versions {start} to {end}" if end > start else f"version {start}"
         many = f"{commit_name(start)} to {commit_name(end)} are" if end > start else f"{commit_name(start)} is"
+        # delta-spark and delta-rs need the commits that a log compaction replaces.
         bridged = any(version >= end for version in listing.checkpoints)
-        cure = f"versions {start} to {end} cannot be read" if bridged else f"version {latest} cannot be rebuilt"
+        bridged = bridged or any(first <= start and end <= last for first, last in compacted)
+        cure = f"{which} cannot be read" if bridged else f"version {latest} cannot be rebuilt"
         yield Found(
             "commit.gap",
             f"{many} missing from the log, so {cure}; restore the file",
             range(start, min(end, start + 99) + 1),
         )
+    lost = max(listing.checksums, default=latest)
+    protocol = None if facts.state is None else facts.state.protocol
+    # Those of a table of a catalog may not be published yet.
+    managed = protocol is not None and has_feature_or_preview(protocol, "catalogManaged")
+    if lost > latest and not managed and not facts.storage.exists(join(facts.root, LOG_FOLDER, commit_name(lost))):
+        message = f"{commit_name(lost)} is missing from the log, which has the checksum of version {lost}"
+        yield Found("commit.gap", f"{message}; restore the file", [lost])
     starts = [version for version in listing.checkpoints if first is None or version >= first - 1]
     begins = 0 in listing.commits or any(start == 0 for start, _ in compacted)
     if not begins and not starts:
@@ -120,6 +132,7 @@ def commit_violations(facts: TableFacts) -> Iterator[Found]:
             lacking = lacking if files[start].version else set()
             continue
         lacking -= {action.name for action in commits.others if commits.files[action.commit].version == 0}
+        yield from _of_nothing(commits, start)
         yield from _of_files(commits, start)
         yield from _of_state(commits)
         yield from _of_changes(commits, start)
@@ -158,6 +171,16 @@ def _readable(facts: TableFacts, files: Sequence[LogFile]) -> Iterator[tuple[Com
 
 def _versions(commits: Commits, ordinals: Sequence[int]) -> list[int]:
     return [commits.files[ordinal].version for ordinal in ordinals]
+
+
+def _of_nothing(commits: Commits, start: int) -> Iterator[Found]:
+    """Commits without any action, which no writer writes: a file system may lose what a file had when it stops."""
+    known = {*pc.unique(commits.actions["commit"]).to_pylist(), *(action.commit for action in commits.others)}
+    empty = [commits.files[ordinal] for ordinal in range(start, len(commits.files)) if ordinal not in known]
+    if empty:
+        names, versions = [each.file.name for each in empty], [each.version for each in empty]
+        message = f"{names[0]} has no action, as if its contents were lost; restore the file"
+        yield Found("commit.empty", message, versions, names)
 
 
 def _of_files(commits: Commits, start: int) -> Iterator[Found]:
@@ -207,6 +230,9 @@ def _of_state(commits: Commits) -> Iterator[Found]:
             continue
         try:
             parsed: StateAction = state_action(commits, action)
+            if isinstance(parsed, Protocol):
+                with suppress(UnsupportedFeature):
+                    check_reader_version(parsed, f"Version {commits.files[action.commit].version}")
         except CorruptLog as error:
             file = commits.files[action.commit]
             yield Found("commit.readable", str(error), [file.version], [file.file.name])
@@ -232,12 +258,15 @@ def _of_changes(commits: Commits, start: int) -> Iterator[Found]:
         return
     outside = pc.invert(pc.match_substring(found["path"], f"{CHANGE_FOLDER}/"))
     changes = filled(found["data_change"], False)
-    for mask, why in ((outside, f"is not in the folder {CHANGE_FOLDER}"), (changes, "has dataChange true")):
+    for mask, rule, why in (
+        (outside, "files.cdc-folder", f"is not in the folder {CHANGE_FOLDER}"),
+        (changes, "files.cdc", "has dataChange true"),
+    ):
         paths = found.filter(mask)
         if len(paths):
             names = paths["path"].to_pylist()
             versions = sorted(set(_versions(commits, paths["commit"].to_pylist())))
-            yield Found("files.cdc", f"The change data file {names[0]} {why}", versions, names)
+            yield Found(rule, f"The change data file {names[0]} {why}", versions, names)
 
 
 class _Times:

@@ -38,6 +38,7 @@ from deltaskip.txn.row_id_assignment import high_water_mark
 _COLUMNS = ("path", "partition_values", "size", "modification_time", "deletion_vector", "base_row_id")
 # Several columns are decoded together, in one pass over the statistics; more would take too much memory.
 _COLUMNS_AT_ONCE = 16
+_ZERO = arrow_scalar(0, pa.int64())
 _VECTORS_AT_ONCE = 256
 _URI = r"^[^\x00-\x20\x7f\"<>\\^`{|}\[\]#?%]*(%[0-9A-Fa-f]{2}[^\x00-\x20\x7f\"<>\\^`{|}\[\]#?%]*)*$"
 
@@ -91,7 +92,7 @@ def _of_paths(columns: dict[str, pa.Array]) -> Iterator[Found]:
             "files.path", f"The path of {first_of(wrong)} is not a URI; readers differ in how they read it", paths=wrong
         )
     for name in ("size", "modification_time"):
-        wrong = _where(columns, pc.less(columns[name], 0))
+        wrong = _where(columns, pc.less(columns[name], _ZERO))
         if wrong:
             yield Found("files.numbers", f"The {name.replace('_', ' ')} of {first_of(wrong)} is negative", paths=wrong)
 
@@ -220,7 +221,7 @@ class _StatisticsRules:
                     yield Found("statistics.bounds", message, paths=wrong)
                 if field.physical in self.clustering:
                     known = pc.or_(pc.and_(low.is_valid(), high.is_valid()), filled(pc.equal(nulls, records), False))
-                    empty = filled(pc.equal(records, arrow_scalar(0, pa.int64())), False)
+                    empty = filled(pc.equal(records, _ZERO), False)
                     wrong = _where(columns, pc.invert(pc.or_(known, empty)))
                     if wrong:
                         message = f"{first_of(wrong)} has no statistics of the clustering column {field.label}"
@@ -229,13 +230,13 @@ class _StatisticsRules:
     def _of_nulls(
         self, field: StatField, nulls: pa.Array, columns: dict[str, pa.Array], records: pa.Array
     ) -> Iterator[Found]:
-        wrong = _where(columns, pc.or_kleene(pc.greater(nulls, records), pc.less(nulls, 0)))
+        wrong = _where(columns, pc.or_kleene(pc.greater(nulls, records), pc.less(nulls, _ZERO)))
         if wrong:
             message = f"The null count of {field.label} is not a count of rows of {first_of(wrong)}"
             yield Found("statistics.counts", message, paths=wrong)
         if field.physical in self.not_null:
             # With a deletion vector, the nulls may be in deleted rows.
-            some = pc.and_(pc.greater(nulls, 0), columns["deletion_vector"].is_null())
+            some = pc.and_(pc.greater(nulls, _ZERO), columns["deletion_vector"].is_null())
             wrong = _where(columns, some)
             if wrong:
                 message = f"{field.label} is NOT NULL, and the statistics of {first_of(wrong)} count nulls"
@@ -263,7 +264,7 @@ class _RowIds:
         have = base.is_valid()
         # A file without a row count has at least one row.
         rows = pc.fill_null(records, arrow_scalar(1, pa.int64()))
-        some = pc.and_(have, pc.greater(rows, arrow_scalar(0, pa.int64())))
+        some = pc.and_(have, pc.greater(rows, _ZERO))
         self._parts.append((base.filter(some), rows.filter(some), columns["path"].filter(some)))
 
     def violations(self) -> Iterator[Found]:

@@ -38,6 +38,7 @@ OPERATION = "FSCK"
 """The operation of the commit in the table's history."""
 
 _SUFFIX = ".damaged"
+_DOUBT = "the commits before the checkpoint are gone, and the checkpoint may be what is wrong"
 _BATCH_ROWS = 1 << 16
 _CHECKPOINT_RULES = ("checkpoint.readable", "checkpoint.reconciled", "checkpoint.contents")
 _COMPACTION_RULES = ("compaction.readable", "compaction.reconciled", "compaction.contents", "compaction.range")
@@ -51,6 +52,7 @@ def planned(facts: TableFacts, findings: Sequence[Finding]) -> tuple[RepairStep,
     if mended or any(each.rule.startswith("hint.") for each in findings):
         rule = next((each.rule for each in findings if each.rule.startswith("hint.")), _CHECKPOINT_RULES[0])
         why = "" if mended or facts.snapshot is not None else "the latest version cannot be read"
+        why = why or next((step.refused for step in steps if step.refused == _DOUBT), "")
         steps.append(_possible(facts, RepairStep(rule, CHECKPOINT, (LAST_CHECKPOINT,), refused=why)))
     return tuple(steps)
 
@@ -113,8 +115,19 @@ def _of_log(facts: TableFacts, findings: Sequence[Finding]) -> Iterator[RepairSt
             known = last > (listing.latest or 0) or cover(listing.commits, (), first, last) is not None
             yield RepairStep(each.rule, ASIDE, names, refused="" if known else "its commits are gone")
         elif each.rule.startswith("checksum."):
-            known = facts.snapshot is not None and facts.rebuilt(each.versions[0]) is not None
-            yield RepairStep(each.rule, CHECKSUM, names, refused="" if known else "its version cannot be read")
+            yield RepairStep(each.rule, CHECKSUM, names, refused=_doubt(facts, each.rule, each.versions[0]))
+
+
+def _doubt(facts: TableFacts, rule: str, version: int) -> str:
+    """Why it is not certain that a version checksum is wrong, and not the log; empty if it is."""
+    if facts.snapshot is None or facts.rebuilt(version) is None:
+        return "its version cannot be read"
+    commits = cover(facts.listing.commits, (), 0, version)
+    base = max((each for each in facts.listing.checkpoints if each <= version), default=-1)
+    proven = any(base == max((c for c in facts.listing.checkpoints if c <= v), default=-1) for v in facts.agreed)
+    if rule == "checksum.contents" and commits is None and not proven:
+        return _DOUBT
+    return ""
 
 
 def _of_files(facts: TableFacts, findings: Sequence[Finding]) -> Iterator[RepairStep]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.errors import CorruptLog, DeltaSkipError, TableNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, TableNotFound, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import CheckpointRef, LogListing, Snapshot, load_snapshot_of
 from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
@@ -31,7 +31,9 @@ class TableFacts:
     Attributes:
         counts: Numbers of what was looked at, by name.
         not_checked: What could not be checked.
+        agreed: Versions whose checksums agree with the log.
         bad_files: Data files whose deletion vectors have findings, by path as logged.
+        refused: Why versions that the rest of the log contains cannot be opened, by version (`rebuilt`).
         statistics: Right statistics of data files whose logged ones are wrong, by path as logged.
     """
 
@@ -48,7 +50,9 @@ class TableFacts:
         self.listing: LogListing = read_listing(root, self.entries)
         self.counts: Counter[str] = Counter({"log files": len(self.entries)})
         self.not_checked: list[str] = []
+        self.agreed: set[int] = set()
         self.bad_files: set[str] = set()
+        self.refused: dict[int | None, str] = {}
         self.statistics: dict[str, str] = {}
         self.error: DeltaSkipError | None = None
 
@@ -122,5 +126,8 @@ class TableFacts:
         listing = replace(self.listing, checkpoints={number: refs for number, refs in kept.items() if refs})
         try:
             return load_snapshot_of(self.storage, listing, version)
+        except UnsupportedFeature as error:
+            self.refused[version] = str(error)
+            return None
         except (DeltaSkipError, FileNotFoundError):
             return None

@@ -342,7 +342,7 @@ def _from_version(offset: Offset, latest: int) -> Offset:
 
 
 def _not_before(versions: pa.Array, numbers: pa.Array, offset: Offset) -> pa.Array:
-    version, number = offset["version"], offset["number"]
+    version, number = (arrow_scalar(offset[name], pa.int64()) for name in ("version", "number"))
     later = pc.greater(versions, version)
     same = pc.and_(pc.equal(versions, version), pc.greater_equal(numbers, number))
     return pc.or_(later, same)

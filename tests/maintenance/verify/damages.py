@@ -3,13 +3,15 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from tests.maintenance.verify.sound_tables import SOUND
 
 Actions = list[dict[str, Any]]
 Change = Callable[[Actions], Any]
@@ -126,6 +128,16 @@ def stats(change: Callable[[dict[str, Any]], object]) -> Callable[[Actions], Non
         add["stats"] = json.dumps(parsed)
 
     return act
+
+
+def of_column(found: dict[str, Any], name: str, value: object) -> None:
+    """Set the value of the column id or name, which is the first or the second one where names are mapped."""
+    found[name if name in found else list(found)[("id", "name").index(name)]] = value
+
+
+def value_of(found: dict[str, Any]) -> object:
+    """The value of the column id."""
+    return found.get("id", next(iter(found.values())))
 
 
 def metadata_version(table: Path) -> int:
@@ -292,7 +304,8 @@ def _log() -> Iterator[Damage]:
     yield Damage(
         "the first commit is gone", "commit.gap", ("plain", "mapped", "timed"), lambda t: log_file(t, 0).unlink()
     )
-    yield Damage("a commit is empty", "commit.timestamp", ("timed",), lines(2, ""))
+    yield Damage("a commit is empty", "commit.empty", ("plain", "mapped"), lines(2, ""))
+    yield Damage("a commit with a timestamp is empty", "commit.timestamp", ("timed",), lines(2, "\n"))
     yield Damage("a commit is cut off", "commit.readable", ALL, lines(None, '{"add":{"path":"x","partitionVa'))
     yield Damage("a commit is no JSON", "commit.readable", ("plain", "ruled"), lines(1, "hello\n"))
     yield Damage("a commit is a list", "commit.readable", ("plain",), lines(1, "[]\n"))
@@ -359,7 +372,10 @@ def _log() -> Iterator[Damage]:
     )
     yield Damage("commitInfo comes last", "commit.timestamp", ("timed",), changing(2, lambda found: found[::-1]))
     yield Damage(
-        "a change file elsewhere", "files.cdc", ("timed",), changing(None, setting("cdc", path="elsewhere.parquet"))
+        "a change file elsewhere",
+        "files.cdc-folder",
+        ("timed",),
+        changing(None, setting("cdc", path="elsewhere.parquet")),
     )
     yield Damage(
         "a change file that changes data", "files.cdc", ("timed",), changing(None, setting("cdc", dataChange=True))
@@ -576,21 +592,26 @@ def _files() -> Iterator[Damage]:
         "statistics that are no JSON", "statistics.json", setting("add", stats="{"), ("plain", "ruled", "partitioned")
     )
     yield add(
-        "a bound of another type", "statistics.json", stats(lambda s: s["minValues"].update(id="x")), UNMAPPED[:1]
+        "a bound of another type",
+        "statistics.json",
+        stats(lambda s: of_column(s["minValues"], "id", "x")),
+        UNMAPPED[:1],
     )
     yield add(
         "more nulls than rows",
         "statistics.counts",
-        stats(lambda s: s["nullCount"].update(name=999)),
+        stats(lambda s: of_column(s["nullCount"], "name", 999)),
         ("plain", "partitioned"),
     )
     yield add(
         "a minimum above the maximum",
         "statistics.bounds",
-        stats(lambda s: s["minValues"].update(id=9999)),
+        stats(lambda s: of_column(s["minValues"], "id", 9999)),
         ("plain", "ruled"),
     )
-    yield add("nulls of NOT NULL", "statistics.not-null", stats(lambda s: s["nullCount"].update(id=1)), ("ruled",))
+    yield add(
+        "nulls of NOT NULL", "statistics.not-null", stats(lambda s: of_column(s["nullCount"], "id", 1)), ("ruled",)
+    )
     yield add(
         "no statistics of the clustering", "statistics.clustering", stats(lambda s: s.pop("minValues")), ("ruled",)
     )
@@ -653,13 +674,17 @@ def _data() -> Iterator[Damage]:
     yield logged("more rows in the log", "data.row-count", lambda s: s.update(numRecords=21))
     yield logged("fewer rows in the log", "data.row-count", lambda s: s.update(numRecords=2))
     yield logged(
-        "a minimum that is too high", "data.statistics", lambda s: s["minValues"].update(id=s["maxValues"]["id"])
+        "a minimum that is too high",
+        "data.statistics",
+        lambda s: of_column(s["minValues"], "id", value_of(s["maxValues"])),
     )
     yield logged(
-        "a maximum that is too low", "data.statistics", lambda s: s["maxValues"].update(id=s["minValues"]["id"])
+        "a maximum that is too low",
+        "data.statistics",
+        lambda s: of_column(s["maxValues"], "id", value_of(s["minValues"])),
     )
-    yield logged("a string that is too low", "data.statistics", lambda s: s["maxValues"].update(name="n200"))
-    yield logged("a null count that is too low", "data.statistics", lambda s: s["nullCount"].update(id=3))
+    yield logged("a string that is too low", "data.statistics", lambda s: of_column(s["maxValues"], "name", "n200"))
+    yield logged("a null count that is too low", "data.statistics", lambda s: of_column(s["nullCount"], "id", 3))
     text = with_column("id", lambda rows: rows["id"].cast(pa.string()))
     yield data("a column of another type", "data.columns", rewritten(text), ("plain", "partitioned"))
     more = with_column("zz", lambda rows: pa.nulls(len(rows), pa.int64()))
@@ -685,3 +710,54 @@ def _data() -> Iterator[Damage]:
 
 DAMAGES: Sequence[Damage] = (*_log(), *_checkpoints(), *_state(), *_files(), *_data())
 """Every kind of damage."""
+
+_MAPPED = ("mapped", "by_id", "for_iceberg", "in_trees")
+_TRACKED, _TIMED = ("vectors", "in_trees"), ("timed", "compacted", "in_trees")
+_VECTORS, _PARTITIONS = ("vectors", "compacted", "by_id", "in_trees"), ("partitioned", "transformed", "in_trees")
+ABOUT: Mapping[str, Sequence[str]] = {
+    "commit.timestamp": _TIMED,
+    **dict.fromkeys(("mapping.ids", "mapping.highest-id", "data.mapped-names"), _MAPPED),
+    **dict.fromkeys(("vectors.count", "vectors.range", "vectors.readable"), _VECTORS),
+    **dict.fromkeys(("row-ids.assigned", "row-ids.unique", "row-ids.mark", "row-ids.columns"), _TRACKED),
+    **dict.fromkeys(("files.partition-values", "data.partition-values"), _PARTITIONS),
+    **dict.fromkeys(("statistics.not-null", "statistics.clustering", "schema.identity"), ("ruled",)),
+    **dict.fromkeys(("rows.not-null", "rows.constraint", "rows.generated", "rows.identity"), ("ruled",)),
+}
+"""Tables that have what a rule is about; the others stay sound. Rules that are not here are about all."""
+
+
+def _but(*names: str) -> Sequence[str]:
+    return tuple(name for name in SOUND if name not in names)
+
+
+HARMLESS: Mapping[str, Sequence[str]] = {
+    # A checkpoint, or a compaction, replaces it.
+    "the first commit is gone": _but(
+        "plain", "compacted", "mapped", "vectors", "ruled", "timed", "cleaned_up", "in_trees"
+    ),
+    # The file is removed again, the checkpoint has its files elsewhere, or there is a part of that name.
+    "a compaction lacks a file": ("checkpointed", "in_parts"),
+    "checkpoint: lacks a file": ("in_sidecars", "in_parts"),
+    "a part is gone": ("in_parts",),
+    # Writers leave expired applications out, and the tables know none.
+    "checksum: setTransactions": ("cloned", "in_trees"),
+    "a name with a blank": _MAPPED,
+    "a feature that is not listed": _VECTORS,
+    # The reader version needs no list, or a later commit sets the protocol or the metadata.
+    "no list of features": _but(
+        "vectors", "compacted", "in_sidecars", "by_id", "widened", "variants", "shapes", "nested"
+    ),
+    "a feature of one list": ("mapped", "ruled", "in_trees"),
+    "a feature without what it needs": ("ruled", "in_trees"),
+    "no column of row ids": ("in_trees",),
+    "row ids without a count": _but(*_TRACKED, *_VECTORS, "for_iceberg"),
+    # Another vector is the active one, and there is one row.
+    **dict.fromkeys(
+        ("a vector's file is gone", "a vector with another bit", "a vector's file is cut off"), ("compacted",)
+    ),
+    **dict.fromkeys(("a maximum that is too low", "a string that is too low"), ("compacted",)),
+    # Null counts of files with deletion vectors may be too high, and files may have columns that were dropped.
+    "a null count that is too low": _VECTORS,
+    "an unknown column": _MAPPED,
+}
+"""Tables that a damage leaves sound, by its name."""

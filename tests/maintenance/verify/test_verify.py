@@ -17,7 +17,9 @@ from deltaskip.maintenance.verify.table_rules import RULES
 from tests import corpus
 from tests.each import each
 from tests.maintenance.verify.damages import (
+    ABOUT,
     DAMAGES,
+    HARMLESS,
     Damage,
     action,
     changing,
@@ -25,6 +27,7 @@ from tests.maintenance.verify.damages import (
     data_files,
     log_file,
     replaced_by_folder,
+    rows_of,
 )
 from tests.maintenance.verify.sound_tables import SOUND
 
@@ -66,6 +69,37 @@ def test_damage_is_named_by_its_rule(sound: Path, tmp_path: Path, damage: Damage
     assert own[0].severity == RULES[damage.rule].severity
     errors = any(finding.severity == "error" for finding in found)
     assert found.exit_code == (1 if errors else 2 if found.not_checked else 0)
+
+
+@pytest.mark.long(gate=2)
+@pytest.mark.parametrize("name", SOUND)
+def test_damages_of_every_kind_are_named_in_every_kind_of_table(sound: Path, tmp_path: Path, name: str) -> None:
+    rows = set(ds.DeltaTable(sound / name).scan().to_arrow()["id"].to_pylist())
+    kinds = 0
+    for damage in DAMAGES:
+        if name not in ABOUT.get(damage.rule, SOUND) or name in HARMLESS.get(damage.name, ()):
+            continue
+        try:
+            table = damaged(sound, tmp_path, name, damage)
+        except (StopIteration, LookupError, ValueError, FileNotFoundError):
+            # The table has no such thing.
+            assert name not in damage.tables, damage.name
+            shutil.rmtree(tmp_path / name)
+            continue
+        kinds += 1
+        found = ds.verify(table, data=damage.data)
+        # Beneath a checkpoint, and where a rule is not reached, it is another rule.
+        assert any(finding.severity != "info" or finding.rule == damage.rule for finding in found), (damage.name, found)
+        if damage.mends and found.errors:
+            done = ds.verify(table, data=damage.data, repair=True)
+            left = ds.verify(table, data=True)
+            if not any(step.refused for step in done.repairs):
+                assert not left.errors, (damage.name, done.repairs, left)
+                kept = set(ds.DeltaTable(table).scan().to_arrow()["id"].to_pylist())
+                assert kept < rows if damage.rule == "data.missing" else kept == rows, damage.name
+        shutil.rmtree(table)
+    # Most damages are to commits that this table no longer has.
+    assert kinds >= (30 if name == "cleaned_up" else 60)
 
 
 MENDED = [(damage, name) for damage, name in CASES if damage.mends]
@@ -124,6 +158,13 @@ def test_a_repair_refuses_what_is_not_certain(sound: Path, tmp_path: Path) -> No
     for file in data_files(gone):
         file.unlink()
     assert "every file of the table is missing" in refused(gone)
+
+    # The checksums say that the checkpoint, which no commits prove, lacks a file.
+    lacking = tmp_path / "lacking"
+    shutil.copytree(sound / "cleaned_up", lacking)
+    rows_of(lambda found: found.remove(next(each for each in found if each["add"] is not None)))(lacking)
+    assert "the checkpoint may be what is wrong" in refused(lacking)
+    assert ds.verify(lacking).rules >= {"checksum.contents"}
 
     torn = tmp_path / "torn"
     shutil.copytree(sound / "partitioned", torn)
@@ -258,14 +299,12 @@ def test_tables_of_other_writers_have_no_findings(tmp_path: Path, write: Callabl
 _CRAFTED = {
     "craft__part_value_spellings": {"data.partition-values"},
     "craft__stats_odd_values": {"statistics.json"},
+    "craft__zero_byte_commit": {"commit.empty"},
     "deltars__issue_1374": {"data.statistics"},
     "gen__collations_part": {"protocol.unlisted"},
     "golden__corrupted-last-checkpoint-kernel": {"hint.readable"},
-    "golden__deltalog-getChanges": {"files.cdc"},
-    "kernelrs__cdf-table-simple": {"files.cdc"},
     "kernelrs__compacted-log-files-table": {"compaction.reconciled"},
     "kernelrs__parsed-stats": {"data.statistics"},
-    "kernelrs__table-with-cdf": {"files.cdc"},
     "spark__dbr_8_0_non_generated_columns": {"protocol.unlisted"},
     "spark__identity_test_written_by_version_5": {"protocol.unlisted"},
 }

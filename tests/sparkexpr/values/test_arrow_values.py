@@ -107,6 +107,13 @@ for where in (None, "id = 1", "d < '2024-02-01' AND t >= '2023-01-01'", "x > 1 O
     assert scan.files().num_rows == len(scan.paths())
     scan.estimated_rows()
 assert table.scan().count() == 4
+compacted = [{key: each[key] for key in each} for each in (*lines[0][:2], *files[1:], removed)]
+name = f"{0:020}.{1:020}.compacted.json"
+(root / "_delta_log" / name).write_text("".join(json.dumps(action) + chr(10) for action in compacted))
+for version in range(2):
+    (root / "_delta_log" / f"{version:020}.json").unlink()
+(root / "_delta_log" / f"{2:020}.json").write_text(json.dumps({"commitInfo": {}}))
+assert deltaskip.DeltaTable(str(root)).scan().count() == 4
 print("pandas" in sys.modules)
 """
 
