@@ -118,6 +118,10 @@ def check_writable(
     missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
     if missing:
         raise _needs_features(where, "writer", missing)
+    if summary.adds_files or summary.adds_rows:
+        of_none = [name for name in active if FEATURES[name].checks == "no files"]
+        if of_none:
+            raise _needs_features(where, "writer", of_none)
     unchecked = [name for name in active if FEATURES[name].checks != "log" and not summary.rows_checked]
     of_files = [name for name in unchecked if FEATURES[name].checks == "files"]
     if of_files and summary.adds_files and not summary.adds_rows:

@@ -147,6 +147,6 @@ class KeyLookup:
 
 
 def _column(sought: Sought, columns: dict[tuple[str, ...], StatColumn]) -> StatColumn | None:
-    """The column of values that an index may have; None for parts of variants, and other types."""
-    column = None if sought.field.inside else columns.get(sought.field.physical)
+    """The column of values that an index may have; None for values of parts and expressions, and other types."""
+    column = columns.get(sought.field.physical) if sought.field.is_column else None
     return column if column is not None and column.type == sought.field.type else None
