@@ -104,7 +104,10 @@ def _unwritten(name: str, note: str) -> TableFeature:
     return TableFeature(name, "writer", "not needed", "no", None, None, note)
 
 
-_TREE = "commits on top of the tree, which others build; no VACUUM, no checkpoints, no clean-up of the log"
+_TREE = (
+    "commits on top of the tree; no tree, as delta-spark 4.4 fails to read the checkpoint action that the protocol's "
+    "text asks for, no checkpoints, no VACUUM, no clean-up of the log"
+)
 _TREE_NEEDS = ("columnMapping", "rowTracking", "domainMetadata", "deletionVectors", "inCommitTimestamp")
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
