@@ -159,8 +159,8 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
 def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
     """The error for a table with features that are not supported. where: The start of the message."""
     return UnsupportedFeature(
-        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(_noted(names))}, which deltaskip does not "
-        f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
+        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(_noted(names))}, which deltaskip "
+        f"does not support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
     )
 
 
