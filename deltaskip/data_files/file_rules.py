@@ -27,7 +27,7 @@ from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.rows.arrow_conversion import ArrowRows
-from deltaskip.rows.arrow_layout import plain_array, stored_type
+from deltaskip.rows.arrow_layout import plain_array, stored_type, values_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
@@ -305,7 +305,7 @@ def _batches(
                                 f"so its rules cannot be checked without Spark. Write its rows as a DataFrame."
                             )
                         renamed = values if mode == "none" else values.view(_logical(values.type, field.type, mode))
-                        given = t.from_arrow_type(t.storage_type(renamed.type))
+                        given = values_type(renamed.type, field.type)
                         arrays.append(plain_array(renamed, given, (field.name,), snapshot.root))
                 yield pa.RecordBatch.from_arrays(arrays, names=[field.name for field in fields])
     except DeltaSkipError:

@@ -30,7 +30,7 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_layout import plain_array, stored_type
+from deltaskip.rows.arrow_layout import plain_array, stored_type, values_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import written_type
 from deltaskip.schema.mapping import field_key, stored_key
@@ -656,7 +656,7 @@ class StoredRows:
                 f"{error}; restore the file."
             ) from error
         try:
-            given = plain_array(array, t.from_arrow_type(t.storage_type(array.type)), (field.name,), self._root)
+            given = plain_array(array, values_type(array.type, field.type), (field.name,), self._root)
             return store_array(given, self._types[field.name], (field.name,), self._target)
         except errors.RowViolation as error:
             raise errors.StorageError(

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -129,6 +130,37 @@ def plain_array(array: pa.Array, data_type: t.DataType, path: _PATH, table: str)
             return _struct(array, [t.StructField(member.name, t.BINARY) for member in kind], path, table)
         case _:
             return _atoms(array, data_type, path, table)
+
+
+def values_type(arrow: pa.DataType, column: t.DataType) -> t.DataType:
+    """Return the Delta type of Arrow values of a column: `from_arrow_type`, but nanoseconds where the column has them.
+
+    Args:
+        arrow: The type of the values, with the names of the column's fields.
+        column: The type of the column.
+
+    Raises:
+        SchemaError: As `from_arrow_type`.
+    """
+    arrow = t.storage_type(arrow)
+    if not any(each in t.NANOSECONDS for each in t.nested_types(column)):
+        return t.from_arrow_type(arrow)
+    found = t.from_arrow_type(arrow)
+    match found, column:
+        case t.StructType(fields), t.StructType():
+            known = {field.name: field.type for field in column.fields}
+            both = zip(fields, arrow, strict=True)
+            return t.StructType(
+                tuple(
+                    replace(field, type=values_type(each.type, known[field.name])) if field.name in known else field
+                    for field, each in both
+                )
+            )
+        case t.ArrayType(), t.ArrayType(element):
+            return replace(found, element=values_type(arrow.value_type, element))
+        case t.MapType(), t.MapType(key, value):
+            return replace(found, key=values_type(arrow.key_type, key), value=values_type(arrow.item_type, value))
+    return column if column in t.NANOSECONDS and arrow == stored_type(column) else found
 
 
 def floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
@@ -271,7 +303,7 @@ def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> p
         return pc.not_equal(array, 0)
     if data_type == t.STRING and pa.types.is_fixed_size_binary(kind):
         return _uuid_texts(array)
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+    if pa.types.is_timestamp(kind) and kind.unit == "ns" and data_type not in t.NANOSECONDS:
         # Digits below a microsecond are cut off: the time is rounded down.
         return floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
     try:
