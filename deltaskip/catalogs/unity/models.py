@@ -68,8 +68,8 @@ class RatifiedCommit:
         if answer.get("file-name") is None:
             # PROTOCOL, Inline commit: its content is in the catalog, for which the API has no member.
             raise CatalogError(
-                f"The server of the catalog names no file of the commit of version {version}: deltaskip reads no inline "
-                f"commits, so publish the commit, and load the table again."
+                f"The server of the catalog names no file of the commit of version {version}: deltaskip reads no "
+                f"inline commits, so publish the commit, and load the table again."
             )
         name = _text(answer, "file-name")
         found = _STAGED_NAME.fullmatch(name)
