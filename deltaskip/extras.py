@@ -14,6 +14,7 @@ PACKAGES = {
     "unity": ("requests>=2.33", "urllib3>=2.8"),
     "geo": ("shapely>=2.0",),
     "index": ("xxhash>=2.0",),
+    "sphere": ("shapely>=2.0", "spherely>=0.1"),
     "plot": ("pillow>=13.0",),
 }
 

@@ -18,6 +18,7 @@ from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
@@ -277,15 +278,33 @@ def viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
         # Both members are required, also below a null.
         members = [filled(member, b"") for member in array.flatten()]
         return pa.StructArray.from_arrays(members, fields=list(t.VARIANT_STORAGE), mask=array.is_null())
-    if array.type == data_type:
+    has_variants = _has_variants(data_type)
+    if array.type == data_type and (data_type == t.VARIANT_STORAGE or not has_variants):
         return array
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_list(data_type) and has_variants:
+        values = viewed(list_items(array), data_type.value_type)
+        return pa.ListArray.from_arrays(list_offsets(array), values, type=data_type, mask=mask)
+    if pa.types.is_map(data_type) and has_variants:
+        entries = list_items(map_lists(array))
+        items = viewed(entries.field(1), data_type.item_type)
+        keys = entries.field(0).view(data_type.key_type)
+        return pa.MapArray.from_arrays(list_offsets(map_lists(array)), keys, items, data_type, mask=mask)
     if not pa.types.is_struct(data_type):
         return array.view(data_type)
     # Unlike `field`, `flatten` applies the offset of a slice.
     kept = [field for field in array.flatten() if not pa.types.is_null(field.type)]
     fields = [data_type.field(i) for i in range(data_type.num_fields)]
     arrays = [viewed(each, field.type) for each, field in zip(kept, fields, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=array.is_null() if array.null_count else None)
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+
+def _has_variants(data_type: pa.DataType) -> bool:
+    """Whether some values below are variants, of which each may be null, and its members may not."""
+    if data_type == t.VARIANT_STORAGE:
+        return True
+    inner = [data_type.field(i).type for i in range(data_type.num_fields)]
+    return any(map(_has_variants, inner))
 
 
 def _field(field: t.StructField, mode: t.MappingMode) -> pa.Field:

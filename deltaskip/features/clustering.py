@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltaskip.actions import DomainMetadata
@@ -13,9 +14,12 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.registry import TableProtocol, has_feature
 from deltaskip.features.violation import Violation
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import StructType
 
 CLUSTERING_DOMAIN = "delta.clustering"
+EXPRESSIONS = "clusteringExpressions"
+"""The feature of tables whose clustering columns may have transforms."""
 MOST_CLUSTERING_COLUMNS = 4
 _RULE = "domains.clustering"
 
@@ -29,9 +33,59 @@ def clustering_paths(configuration: str) -> frozenset[tuple[str, ...]] | None:
 def ordered_clustering_paths(configuration: str) -> tuple[tuple[str, ...], ...] | None:
     """Return the physical paths of the clustering columns in their order; None if the configuration is malformed."""
     try:
-        return tuple(tuple(path) for path in parse_json(configuration)["clusteringColumns"])
+        # The example of the RFC on expressions has names in place of paths.
+        columns = parse_json(configuration)["clusteringColumns"]
+        return tuple((path,) if isinstance(path, str) else tuple(path) for path in columns)
     except (ValueError, KeyError, TypeError):
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringTransform:
+    """A function of a clustering column.
+
+    Attributes:
+        column: Physical path of the column.
+        function: Name of the function.
+        arguments: Its other arguments, as SQL.
+        position: Position of the column among all arguments.
+        signature: Key of its bounds in the statistics of files.
+    """
+
+    column: tuple[str, ...]
+    function: str
+    arguments: tuple[str, ...]
+    position: int
+    signature: str
+
+    def sql(self, column: str) -> str:
+        """Return the expression over a column that is given as SQL."""
+        arguments = [*self.arguments[: self.position], column, *self.arguments[self.position :]]
+        casts = self.function.lower() in ("cast", "try_cast")
+        return f"{self.function}({(' AS ' if casts else ', ').join(arguments)})"
+
+
+def clustering_transforms(configuration: str) -> tuple[ClusteringTransform, ...]:
+    """Return the transforms of the clustering columns that have bounds; those that are malformed are left out.
+
+    # RFC Clustering by expressions (delta-io/delta, pull request 6737)
+    """
+    columns = ordered_clustering_paths(configuration) or ()
+    listed = parse_json(configuration).get("transforms") if columns else None
+    found = []
+    for each in listed if isinstance(listed, list) else ():
+        match each:
+            case {
+                "columnIndex": int() as column,
+                "argumentIndex": int() as position,
+                "function": str() as function,
+                "arguments": [*arguments],
+                "expressionStatsColName": str() as signature,
+            } if 0 <= column < len(columns) and 0 <= position <= len(arguments) and signature:
+                if all(type(each) is str for each in arguments) and bool not in (type(column), type(position)):
+                    found.append(ClusteringTransform(columns[column], function, tuple(arguments), position, signature))
+    names = Counter(each.signature for each in found)
+    return tuple(each for each in found if names[each.signature] == 1)
 
 
 def clustering_domain(paths: Iterable[Sequence[str]]) -> DomainMetadata:

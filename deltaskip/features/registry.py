@@ -20,6 +20,7 @@ FeatureKind = Literal["reader-writer", "writer"]
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are
 # refused. A feature that a table has but does not use does not block commits (see features.feature_uses).
 Support = Literal["yes", "not needed", "no"]
+Checks = Literal["log", "rows", "files", "no files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class TableFeature:
         requires: Features that a table with this feature must also have.
         checks: The checks before files are added, in addition to the log: of their "rows", or also of the contents of
             the "files". Rows that deltaskip writes are checked. Files of other programs are refused if they are added
-            as actions.
+            as actions. "no files" can be added if the feature asks for what deltaskip does not write.
         by_name: Whether the catalog that manages a table with the feature opens it by name, and not by path.
         only_kept: Whether tables do not get the feature here, and their logs get no checkpoints and are not cleaned up.
     """
@@ -50,7 +51,7 @@ class TableFeature:
     legacy_writer_version: int | None = None
     note: str = ""
     requires: tuple[str, ...] = ()
-    checks: Literal["log", "rows", "files"] = "log"
+    checks: Checks = "log"
     by_name: bool = False
     only_kept: bool = False
 
@@ -81,7 +82,7 @@ def _writer(
     note: str = "",
     writes: Support = "yes",
     requires: tuple[str, ...] = (),
-    checks: Literal["log", "rows", "files"] = "log",
+    checks: Checks = "log",
 ) -> TableFeature:
     return TableFeature(name, "writer", "not needed", writes, None, legacy_writer_version, note, requires, checks)
 
@@ -103,10 +104,14 @@ def _unwritten(name: str, note: str) -> TableFeature:
     return TableFeature(name, "writer", "not needed", "no", None, None, note)
 
 
-_TREE = "commits on top of the tree, which others build; no VACUUM, no checkpoints, no clean-up of the log"
+_TREE = (
+    "commits on top of the tree; no tree, as delta-spark 4.4 fails to read the checkpoint action that the protocol's "
+    "text asks for, no checkpoints, no VACUUM, no clean-up of the log"
+)
 _TREE_NEEDS = ("columnMapping", "rowTracking", "domainMetadata", "deletionVectors", "inCommitTimestamp")
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
+_EXPRESSIONS = "no new files, of which each needs bounds of expressions; recompute_stats writes these"
 _INDEX = "every commit must keep an index from keys to rows"
 _REDIRECT = "which a table property of the feature's name describes"
 _UNSIGNED = "columns of unsigned integers cannot be read"
@@ -173,7 +178,7 @@ _ROWS = (
     _refused("materializedVoidType", "VOID columns are stored in files"),
     _unwritten("recordLevelIndex", _INDEX),
     _unwritten("recordLevelIndex-dev", _INDEX),
-    _unwritten("clusteringExpressions", "files are clustered by expressions, of which every file needs bounds"),
+    _writer("clusteringExpressions", None, _EXPRESSIONS, requires=("clustering", *_DOMAINS), checks="no files"),
     _refused("columnUpdates", "columns of a data file are replaced by those of other files"),
     _refused("unsignedIntegerTypes", _UNSIGNED),
     _refused("unsignedIntegerTypes-dev", _UNSIGNED),

@@ -118,6 +118,10 @@ def check_writable(
     missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
     if missing:
         raise _needs_features(where, "writer", missing)
+    if summary.adds_files or summary.adds_rows:
+        of_none = [name for name in active if FEATURES[name].checks == "no files"]
+        if of_none:
+            raise _needs_features(where, "writer", of_none)
     unchecked = [name for name in active if FEATURES[name].checks != "log" and not summary.rows_checked]
     of_files = [name for name in unchecked if FEATURES[name].checks == "files"]
     if of_files and summary.adds_files and not summary.adds_rows:
@@ -147,18 +151,22 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
         unknown.append(f"writer version {protocol.min_writer_version}")
     if unknown:
         raise UnsupportedFeature(
-            f"{where} needs {', '.join(unknown)}, which deltaskip does not support, so it cannot know which parts of "
-            f"the log must be kept; write checkpoints and clean up the log with a client that supports it."
+            f"{where} needs {', '.join(_noted(unknown))}, which deltaskip does not support, so it cannot know which "
+            f"parts of the log must be kept; write checkpoints and clean up the log with a client that supports it."
         )
 
 
 def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
     """The error for a table with features that are not supported. where: The start of the message."""
-    known = (f"{name} ({FEATURES[name].note})" if name in FEATURES and FEATURES[name].note else name for name in names)
     return UnsupportedFeature(
-        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(known)}, which deltaskip does not "
-        f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
+        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(_noted(names))}, which deltaskip "
+        f"does not support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
     )
+
+
+def _noted(names: Iterable[str]) -> list[str]:
+    """The names of features, each with its note."""
+    return [f"{name} ({FEATURES[name].note})" if name in FEATURES and FEATURES[name].note else name for name in names]
 
 
 def check_reader_version(protocol: TableProtocol, where: str) -> None:

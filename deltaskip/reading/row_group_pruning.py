@@ -260,14 +260,15 @@ def _by_footers(term: Term) -> Term:
             return Keep() if any(isinstance(child, Keep) for child in found) else AnyOf(found)
         case CollatedBound() | CollatedPrefix() | PartitionTerm():
             return Keep()
-        case _ if any(_is_inside_variant(leaf.field) for leaf in Program(term).stat_leaves):
+        case _ if any(_is_logged_only(leaf.field) for leaf in Program(term).stat_leaves):
             return Keep()
         case _:
             return term
 
 
-def _is_inside_variant(field: StatField | None) -> bool:
-    return field is not None and bool(field.inside) and field.container == VARIANT
+def _is_logged_only(field: StatField | None) -> bool:
+    """Whether footers have no bounds of the values: those of paths in a variant, and of expressions."""
+    return field is not None and not field.is_column and field.container == VARIANT
 
 
 class _RowGroups:

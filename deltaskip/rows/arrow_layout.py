@@ -272,7 +272,7 @@ def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> p
         return pc.not_equal(array, arrow_scalar(0, kind))
     if data_type == t.STRING and pa.types.is_fixed_size_binary(kind):
         return _uuid_texts(array)
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+    if pa.types.is_timestamp(kind) and kind.unit == "ns" and data_type not in t.NANOSECONDS:
         # Digits below a microsecond are cut off: the time is rounded down.
         return floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
     try:

@@ -146,7 +146,7 @@ class _Entry(_Footer):
         return False
 
     def _column(self, leaf: StatLeaf) -> tuple[Any, pa.DataType] | None:
-        path = (leaf.group, *(leaf.field.physical if leaf.field is not None else ()))
+        path = leaf.path
         if path[1:2] == (PARTITION_VALUES,):
             path = (leaf.group, *path[2:])
         found = self._named.get(path)

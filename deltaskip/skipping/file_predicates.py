@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, EXPRESSIONS, clustering_transforms
+from deltaskip.features.registry import has_feature
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -23,6 +26,9 @@ from deltaskip.sparkexpr.nodes import Literal, Node
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.zone_rules import SharedRules
 from deltaskip.stats.layout import BoundKind
+
+if TYPE_CHECKING:
+    from deltaskip.skipping.proofs.expression_bounds import BoundedExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,20 @@ class PortablePredicate:
             properties=snapshot.properties,
             collations=Collations(self.collation_version),
             clock=Clock(self.planned_at, self.time_zone) if reads_clock(self.node) else None,
+            expressions=expressions_of(snapshot),
         )
+
+
+def expressions_of(snapshot: Snapshot) -> tuple[BoundedExpression, ...]:
+    """Return the expressions with bounds in the statistics of a table's files."""
+    domain = snapshot.domains.get(CLUSTERING_DOMAIN) if has_feature(snapshot.protocol, EXPRESSIONS) else None
+    if domain is None:
+        return ()
+    # Few tables have some.
+    from deltaskip.skipping.proofs.expression_bounds import bounded_expressions
+
+    transforms = clustering_transforms(domain.configuration)
+    return bounded_expressions(transforms, snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values import java_text
-from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_scalar, filled
+from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, filled, numpy_values
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Box, Extremes
 from deltaskip.stats.layout import Side, StatField
 
@@ -26,6 +27,8 @@ _POINT = rf"(?i)^\s*POINT\s*(?:ZM|Z|M)?\s*\(\s*(?P<x>{_NUMBER})\s+(?P<y>{_NUMBER
 _GEOSPATIAL, _BOX, _KINDS = 17, 1, 2
 _MEMBERS = ("xmin", "xmax", "ymin", "ymax", "zmin", "zmax", "mmin", "mmax")
 _AXES = ((1, 2), (3, 4), (5, 6), (7, 8))
+# Degrees: one is 111 km.
+_ROUNDING = 1e-7
 _POINTS = (1, 4)
 """The types Point and MultiPoint in WKB, which have no edges."""
 
@@ -45,7 +48,35 @@ def axis_bounds(low: pa.Array, high: pa.Array, field: StatField) -> tuple[pa.Arr
     least, greatest = _coordinates(low, field.inside), _coordinates(high, field.inside)
     known = filled(pc.less_equal(least, greatest), False)
     nothing = arrow_scalar(None, pa.float64())
+    if isinstance(field.container, t.GeographyType):
+        ends = [filled(_coordinates(points, axis), math.nan) for axis in "xy" for points in (low, high)]
+        box = on_sphere(*map(numpy_values, ends))
+        known = pc.and_(known, arrow_array(~np.isnan(box[0])))
+        least, greatest = (arrow_array(each) for each in (box[:2] if field.inside == "x" else box[2:]))
     return pc.if_else(known, least, nothing), pc.if_else(known, greatest, nothing), pa.repeat(TRUE, len(low))
+
+
+def on_sphere(west: Any, east: Any, south: Any, north: Any) -> tuple[Any, Any, Any, Any]:
+    """Return boxes that hold the shapes whose vertices, or points, lie in boxes of degrees; NaN where none is known.
+
+    An edge is the shorter arc of a great circle. Between meridians that are less than 180 degrees apart, it stays
+    between those of its ends, and is nearest to a pole halfway, if its ends are on one parallel: tan(y') = tan(y) /
+    cos((east - west) / 2). A polygon is the smaller side of its rings, so it has no point outside of them.
+
+    Args:
+        west: The least longitudes.
+        east: The greatest longitudes.
+        south: The least latitudes.
+        north: The greatest latitudes.
+    """
+    with np.errstate(invalid="ignore"):
+        is_known = (west >= -180) & (west <= east) & (east <= 180) & (east - west < 180)
+        is_known &= (south >= -90) & (south <= north) & (north <= 90)
+        halfway = np.cos(np.radians(np.where(is_known, east - west, 0.0)) / 2)
+        arcs = [np.degrees(np.arctan(np.tan(np.radians(each)) / halfway)) for each in (south, north)]
+        box = west, east, np.minimum(south, arcs[0]), np.maximum(north, arcs[1])
+        rounding = (-_ROUNDING, _ROUNDING, -_ROUNDING, _ROUNDING)
+        return tuple(np.where(is_known, each + far, np.nan) for each, far in zip(box, rounding, strict=True))  # type: ignore[return-value]
 
 
 def _coordinates(points: pa.Array, axis: str) -> pa.Array:
@@ -85,10 +116,13 @@ def _box(given: Mapping[int, float], kinds: Sequence[int], type_: t.DataType) ->
     if x is None or y is None:
         return None
     if isinstance(type_, t.GeographyType):
-        on_earth = -180 <= x[0] <= x[1] <= 180 and -90 <= y[0] <= y[1] <= 90
-        # On a sphere, edges leave the box of their ends: only points have none.
-        if not (on_earth and kinds and all(kind % 1000 in _POINTS for kind in kinds)):
-            return None
+        west, east, south, north = map(float, on_sphere(*x, *y))
+        only_points = kinds and all(kind % 1000 in _POINTS for kind in kinds)
+        if math.isnan(west):
+            on_earth = -180 <= x[0] <= x[1] <= 180 and -90 <= y[0] <= y[1] <= 90
+            return Box((x, y, *further)) if only_points and on_earth else None
+        if not only_points:
+            return Box(((west, east), (south, north), *further))
     return Box((x, y, *further))
 
 

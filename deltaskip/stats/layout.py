@@ -17,6 +17,9 @@ COLLATED = "statsWithCollation"
 PARTITION_VALUES = "partitionValues_parsed"
 """First name of a StatField for a partition column, whose value checkpoints store beside the statistics."""
 
+EXPRESSION_STATS = "expressionStats"
+"""Key of the bounds of expressions: their signatures are below it, and the bounds below each signature."""
+
 CUT_FROM = 32
 """A string maximum of this many code points or bytes, without a tie-breaker, may be a truncated prefix.
 
@@ -61,7 +64,8 @@ class StatField:
     `widened_from` holds the type names of `delta.typeChanges` (PROTOCOL, Type Widening); `label` is the logical name.
     `inside` is a part of the values of a column of the type `container`, with `type`; "" for a column. Of a variant, it
     is a normalized path, and statistics say nothing about rows that lack it (PROTOCOL, Statistics for Variant Columns).
-    Of shapes, it is a coordinate, x or y.
+    Of shapes, it is a coordinate, x or y. `signature` is the key of the bounds of an expression over the column; `type`
+    is then the type of the expression, and no statistic counts its NULLs.
     """
 
     physical: tuple[str, ...]
@@ -70,9 +74,15 @@ class StatField:
     widened_from: frozenset[str] = frozenset()
     inside: str = ""
     container: t.DataType = t.VARIANT
+    signature: str = ""
 
     def __hash__(self) -> int:
         return hash(self.physical)
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the bounds are those of the column's own values."""
+        return not self.inside and not self.signature
 
     @property
     def column(self) -> StatField:
@@ -103,8 +113,10 @@ class StatLeaf:
         """Keys from the root of the statistics; under a collation, for its first spelling."""
         if self.field is None:
             return (self.group,)
-        # COLLATIONS RFC, Per-file Statistics
+        # COLLATIONS RFC, Per-file Statistics; RFC Clustering by expressions
         above = (COLLATED, self.collation[0]) if self.collation else ()
+        if self.field.signature:
+            above = (EXPRESSION_STATS, self.field.signature)
         return (*above, self.group, *self.field.physical)
 
     @property

@@ -12,7 +12,7 @@ from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.types import GEOSPATIAL, INTEGRAL_BITS, VARIANT
-from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true
 from deltaskip.stats import boxes, variant_bounds
 from deltaskip.stats.believed_bounds import BoundForm, believed
 from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
@@ -178,6 +178,8 @@ class LoggedStats:
         """Whether each file's maximum of a float column is also an upper bound of NaN, or the column has no NaN."""
         if field.inside:
             return self._inside(field)[2]
+        if field.signature:
+            return arrow_array([False] * self.num_rows)
         recorded = self._source.nan_recorded()
         if recorded.false_count == 0:
             return recorded

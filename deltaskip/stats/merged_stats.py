@@ -11,7 +11,7 @@ from deltaskip.json_text import member_at, parse_json
 from deltaskip.sparkexpr.collations import CollationId
 from deltaskip.sparkexpr.types import FLOATING
 from deltaskip.stats.file_facts import StatisticsRequest
-from deltaskip.stats.layout import COLLATED
+from deltaskip.stats.layout import COLLATED, EXPRESSION_STATS
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
 from deltaskip.stats.written_bounds import json_string
 
@@ -47,6 +47,26 @@ def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
     if collated:
         merged[COLLATED] = collated
     return _text(merged)
+
+
+def with_expression_stats(new: str, old: str | None, computed: Mapping[str, str]) -> str:
+    """Return statistics with the bounds of expressions.
+
+    Args:
+        new: The statistics of the file.
+        old: Its statistics as logged, whose bounds of other expressions are kept.
+        computed: The bounds of each signature, as JSON.
+    """
+    kept = _as_object(_parsed(old).get(EXPRESSION_STATS))
+    members = {name: _text(bounds) for name, bounds in kept.items()} | dict(computed)
+    inner = ",".join(f"{json_string(name)}:{text}" for name, text in members.items())
+    return f'{new[:-1]},"{EXPRESSION_STATS}":{{{inner}}}}}' if members else new
+
+
+def lacks_expressions(text: str | None, signatures: Iterable[str]) -> bool:
+    """Whether a file's statistics have no bounds under some of the signatures of expressions."""
+    wanted = set(signatures)
+    return bool(wanted) and not wanted <= _as_object(_parsed(text).get(EXPRESSION_STATS)).keys()
 
 
 def widened_stats(text: str | None, num_records: int, deleted: int) -> str:

@@ -339,6 +339,10 @@ def commit(version: int, name: str | None = None) -> dict[str, Any]:
         ({"commits": [commit(3), commit(1)]}, "lists the versions 1, 3 as not published"),
         ({"commits": [commit(2)]}, "lists the versions 2 as not published, and 3 as the latest"),
         ({"commits": [commit(3, "../../evil.json")]}, "names '../../evil.json' as the commit of version 3"),
+        (
+            {"commits": [{"version": 3, "timestamp": 1, "content": "{}"}]},
+            "version 3: deltaskip reads no inline commits",
+        ),
         ({"commits": [commit(3, f"{4:020}.abc.json")]}, "as the commit of version 3"),
         ({"metadata": {}}, "lacks table-type"),
         ({"metadata": None}, "lacks metadata"),

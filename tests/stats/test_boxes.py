@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +20,7 @@ from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.program import AllOf, BoundTerm, PartitionTerm, Program
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import Lane
-from deltaskip.stats.boxes import axis_bounds, box_of, point_text
+from deltaskip.stats.boxes import axis_bounds, box_of, on_sphere, point_text
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Box, Extremes
 from deltaskip.stats.layout import StatField
 from tests.builder import TableBuilder, add, logged, protocol_of
@@ -64,11 +65,38 @@ def test_boxes_of_wkb(shapes: list[bytes | None], expected: Extremes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "known"), [(point(1, 2), True), (line((0, 50), (90, 50)), False), (point(200, 2), False)]
+    ("shape", "known"),
+    [
+        (point(1, 2), True),
+        (line((0, 50), (90, 50)), True),
+        (line((0, 50), (180, 50)), False),
+        (line((-170, 0), (170, 0)), False),
+        (point(200, 2), False),
+        (line((0, 0), (0, 91)), False),
+    ],
 )
-def test_only_points_on_the_earth_have_boxes_in_geography(shape: bytes, known: bool) -> None:
-    # An edge on a sphere may leave the box of its ends, and readers refuse other coordinates.
+def test_only_shapes_on_one_side_of_the_earth_have_boxes_in_geography(shape: bytes, known: bool) -> None:
+    # Readers refuse other coordinates.
     assert box_of(pa.array([shape]), t.GeographyType()).known is known
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_boxes_on_a_sphere_hold_every_point_of_the_arcs(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    west, south = chance.uniform(-180, 0, 500), chance.uniform(-90, 80, 500)
+    east = west + chance.uniform(0, 179.9, 500)
+    north = chance.uniform(south, 90)
+    box = on_sphere(west, east, south, north)
+    assert not np.isnan(box).any()
+    ends = []
+    for _ in range(2):
+        x, y = np.radians(chance.uniform(west, east)), np.radians(chance.choice([south, north, (south + north) / 2]))
+        ends.append(np.array([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)]))
+    for part in np.linspace(0, 1, 50):
+        x, y, z = (1 - part) * ends[0] + part * ends[1]
+        longitude, latitude = np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
+        assert ((box[0] <= longitude) & (longitude <= box[1])).all()
+        assert ((box[2] <= latitude) & (latitude <= box[3])).all()
 
 
 @pytest.mark.parametrize(
@@ -184,6 +212,8 @@ def test_recompute_writes_boxes_of_files_of_delta_spark(tmp_path: Path) -> None:
         table.recompute_stats()
     adds = [json.loads(each["stats"]) for each in logged(tmp_path / "t", 4, kind="add")]
     boxes = {each["minValues"]["g"]: each["maxValues"] for each in adds if "g" in each.get("minValues", {})}
+    # The arcs of k bulge to the north.
+    assert boxes["POINT(10.0 5.0)"].pop("k").startswith("POINT(100.0000001 59.3")
     assert sorted(boxes) == ["POINT(0.0 5.0)", "POINT(10.0 5.0)", "POINT(20.0 5.0)"]
     assert boxes["POINT(10.0 5.0)"] == {
         "id": 1, "g": "POINT(10.0 5.0)", "m": "POINT(15.0 3.0)", "o": "POINT(1.0 1.0)", "s": {"i": "POINT(1.0 1.0)"},

@@ -63,8 +63,15 @@ class RatifiedCommit:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> RatifiedCommit:
-        """Return the commit of a JSON object. Raises CatalogError if its file does not belong to the version."""
-        version, name = _int(answer, "version"), _text(answer, "file-name")
+        """Return the commit of a JSON object. Raises CatalogError if it has no file that belongs to the version."""
+        version = _int(answer, "version")
+        if answer.get("file-name") is None:
+            # PROTOCOL, Inline commit: its content is in the catalog, for which the API has no member.
+            raise CatalogError(
+                f"The server of the catalog names no file of the commit of version {version}: deltaskip reads no "
+                f"inline commits, so publish the commit, and load the table again."
+            )
+        name = _text(answer, "file-name")
         found = _STAGED_NAME.fullmatch(name)
         if found is None or int(found[1]) != version:
             raise CatalogError(f"The server of the catalog names {name!r} as the commit of version {version}.")

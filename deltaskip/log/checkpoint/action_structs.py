@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import ADD_FIELDS, FILE_SCHEMA, LOGGED_DELETION_VECTOR, partition_column
-from deltaskip.features.registry import has_feature_or_preview
+from deltaskip.features.clustering import EXPRESSIONS
+from deltaskip.features.registry import has_feature, has_feature_or_preview
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.snapshot import Snapshot
@@ -33,7 +34,9 @@ class AddRows:
     def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True) -> None:
         self._snapshot = snapshot
         self.rows = rows
-        self._as_json = snapshot.table_properties.write_stats_as_json
+        # The struct has no bounds of expressions, which the table needs.
+        has_expressions = has_feature(snapshot.protocol, EXPRESSIONS)
+        self._as_json = snapshot.table_properties.write_stats_as_json or has_expressions
         as_struct = snapshot.table_properties.write_stats_as_struct
         self._stats = self._stats_struct() if as_struct else None
         self._partitions = self._partition_fields() if as_struct and parsed_partitions else []

@@ -22,6 +22,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.maintenance.recompute.computed_files import RecomputingEngine, computed_here
+from deltaskip.maintenance.recompute.expression_stats import with_bounds_of_expressions
 from deltaskip.maintenance.recompute.recomputed import Recomputed
 from deltaskip.maintenance.recompute.request import RecomputeRequest, files_to_read
 from deltaskip.progress import Progress, table_name
@@ -59,6 +60,7 @@ def recompute(
         compute = partial(asked.recompute_statistics, spark)
     files = files_to_read(snapshot, request)
     results = compute(snapshot, files, request.statistics, merge=not request.complete, job_files=batch_files)
+    results = with_bounds_of_expressions(snapshot, results, request.expressions)
     statistics = request.statistics
     done = commit_statistics(snapshot, results, request.identifiers, request.parameters, progress, statistics.columns)
     done.not_indexed = request.not_indexed

@@ -22,6 +22,8 @@ from deltaskip.log.segment import list_commits
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.maintenance.recompute.recomputed import ColumnPlan, RecomputePlan
 from deltaskip.records import dataclass
+from deltaskip.skipping.file_predicates import expressions_of
+from deltaskip.skipping.proofs.expression_bounds import BoundedExpression
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.skipping.table_coverage import table_coverage
@@ -31,7 +33,7 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.computation import ColumnCollations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
-from deltaskip.stats.merged_stats import has_statistics, lacking_columns
+from deltaskip.stats.merged_stats import has_statistics, lacking_columns, lacks_expressions
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import read_whole
@@ -63,7 +65,7 @@ class RecomputeRequest:
     logged statistics of the other columns stay. where: a predicate; only files that may contain a matching row are
     read, None for all. only_missing: only files that lack some of the statistics. resume: skip the files that an
     interrupted run with the same settings already finished. not_indexed: number of columns that the table's properties
-    leave out of the statistics.
+    leave out of the statistics. expressions: what the bounds of expressions are computed of.
     """
 
     statistics: StatisticsRequest
@@ -72,11 +74,17 @@ class RecomputeRequest:
     only_missing: bool = False
     resume: bool = True
     not_indexed: int = 0
+    expressions: tuple[BoundedExpression, ...] = ()
 
     @property
     def identifiers(self) -> tuple[str, ...]:
         """Versioned collations whose bounds are computed, each once."""
         return tuple(dict.fromkeys(identifier for each in self.statistics.collations for identifier in each))
+
+    @property
+    def signatures(self) -> list[str]:
+        """The signatures of the expressions."""
+        return [each.bounds.signature for each in self.expressions]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -89,6 +97,7 @@ class RecomputeRequest:
             "collations": {display_name(column.logical): list(each) for column, each in pairs if each},
             "kernelSpelling": request.kernel_spelling,
             "complete": self.complete,
+            **({"expressions": self.signatures} if self.expressions else {}),
         }
 
 
@@ -134,7 +143,9 @@ def recompute_request(
         )
     except _OF_ARGUMENTS as error:
         raise type(error)(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
-    return RecomputeRequest(statistics, columns is None, where, only_missing, resume, not_indexed)
+    paths = {column.physical for column in statistics.columns}
+    expressions = tuple(each for each in expressions_of(snapshot) if columns is None or each.bounds.physical in paths)
+    return RecomputeRequest(statistics, columns is None, where, only_missing, resume, not_indexed, expressions)
 
 
 def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.RecordBatch]:
@@ -143,7 +154,10 @@ def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.
     for batch in wanted_files(snapshot, request.where):
         files = not_done(batch, done)
         if request.only_missing:
-            lacking = [not has_statistics(text, request.statistics) for text in files["stats"].to_pylist()]
+            lacking = [
+                not has_statistics(text, request.statistics) or lacks_expressions(text, request.signatures)
+                for text in files["stats"].to_pylist()
+            ]
             files = files.filter(arrow_array(lacking, pa.bool_()))
         yield files
 
@@ -285,7 +299,7 @@ def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
             missing, is_wide = lacking_columns(text, request.statistics)
             for i in missing:
                 lacking[i] += 1
-            if missing or not request.only_missing:
+            if missing or not request.only_missing or lacks_expressions(text, request.signatures):
                 chosen += 1
                 size += file_size or 0
                 wide += is_wide

@@ -175,6 +175,6 @@ def _records(snapshot: Snapshot, sought: SoughtValues) -> RecordLookup | None:
 
 
 def _column(sought: Sought, columns: dict[tuple[str, ...], StatColumn]) -> StatColumn | None:
-    """The column of values that an index may have; None for parts of variants, and other types."""
-    column = None if sought.field.inside else columns.get(sought.field.physical)
+    """The column of values that an index may have; None for values of parts and expressions, and other types."""
+    column = columns.get(sought.field.physical) if sought.field.is_column else None
     return column if column is not None and column.type == sought.field.type else None

@@ -12,6 +12,7 @@ induction over a predicate without NOT above AND/OR (expr.normalize):
 * A leaf whose columns each have a single value in a file: evaluation (skipping.constants).
 * A predicate over a shape and a constant one: conditions on the box of the shapes of a file (proofs.shape_boxes).
 * A leaf over the source of a generated column: a condition on that column (proofs.generated).
+* A leaf over an expression with bounds of its own: a condition on these (proofs.expression_bounds).
 * Any other leaf: the null counts of columns whose NULL makes it NULL, or Keep (proofs.unproved).
 
 A term is TRUE where its statistic is missing, so no rule has to check that statistics are present. A rule that gives up
@@ -67,6 +68,7 @@ from deltaskip.sparkexpr.preimages import domain_of
 from deltaskip.stats.layout import PARTITION_VALUES, BoundKind, StatField
 
 if TYPE_CHECKING:
+    from deltaskip.skipping.proofs.expression_bounds import BoundedExpression
     from deltaskip.skipping.proofs.transforms import Derived
 
 _PLAIN_PARTITIONS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE)
@@ -86,6 +88,7 @@ def rewrite(
     collations: Collations | None = None,
     *,
     clock: Clock | None = None,
+    expressions: Sequence[BoundedExpression] = (),
 ) -> program.Program:
     """Return the Program of a predicate that expr.bind and expr.normalize have prepared.
 
@@ -98,12 +101,14 @@ def rewrite(
         properties: The table's properties, likewise.
         collations: The collations that compare strings, by default those of Spark 4.1.
         clock: When the query may run; without it, leaves that read the clock keep every file.
+        expressions: The expressions with bounds in the statistics of files.
     """
     derived = _derived(schema, mode, partition_columns, properties or {})
     columns, collations = TableColumns(schema, mode), collations or Collations(SPARK_VERSION)
     # Conditions on generated columns read partition columns that the predicate does not name.
     partitioned = bool(derived) or any(isinstance(part, n.FieldRef) and part.partition for part in n.walk(node))
-    return program.Program(_Rewriter(columns, time_zone, derived, collations, clock, partitioned=partitioned).may(node))
+    rewriter = _Rewriter(columns, time_zone, derived, collations, clock, expressions, partitioned=partitioned)
+    return program.Program(rewriter.may(node))
 
 
 def _derived(
@@ -133,6 +138,7 @@ class _Rewriter:
     derived: tuple[Derived, ...]
     collations: Collations
     clock: Clock | None = None
+    expressions: Sequence[BoundedExpression] = ()
     budget: _Budget = field(default_factory=_Budget)
     partitioned: bool = True
 
@@ -202,7 +208,8 @@ class _Rewriter:
         """The proof of a leaf, and the set of values that it admits, if statistics can decide about it."""
         found = self._usable(leaf_values(node, self.time_zone))
         proof, exact = self._decided(node, found)
-        derived = self._derivations([node], found)
+        bounded = (each.term(node, self.time_zone) for each in self.expressions)
+        derived = [*self._derivations([node], found), *(term for term in bounded if term is not None)]
         if exact or isinstance(proof.term, program.Drop):
             return Proof(all_of([proof.term, *derived]), proof.reason), found
         constant = self._constant(node)

@@ -14,9 +14,10 @@ from deltaskip.sparkexpr import EvaluationError
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import SHAPE_PREDICATES, constant_shape
+from deltaskip.stats.boxes import on_sphere
 from deltaskip.stats.layout import StatField
 
-ON_SPHERE = "edges of GEOGRAPHY may leave the box of their ends, so boxes prune nothing"
+ON_SPHERE = "no box of GEOGRAPHY limits shapes that span 180 degrees or a pole, distances, and edges on no sphere"
 _ROUNDING = 1 + 1e-9
 """A distance that shapely rounds to the given one may be greater by a few units in the last place."""
 
@@ -43,7 +44,8 @@ def boxed(node: n.Node, column: StatField, constant: n.Node, is_first: bool) -> 
         is_first: Whether the column is the first argument.
     """
     assert isinstance(node, n.Call)
-    if isinstance(column.type, t.GeographyType):
+    spherical = isinstance(column.type, t.GeographyType)
+    if isinstance(column.type, t.GeographyType) and (node.name == "st_dwithin" or column.type.algorithm != "spherical"):
         return Proof(program.ValuesPossible(column), ON_SPHERE)
     far = node.args[2] if len(node.args) > 2 else n.Literal(0.0, t.DOUBLE)
     if not isinstance(far, n.Literal):
@@ -60,9 +62,18 @@ def boxed(node: n.Node, column: StatField, constant: n.Node, is_first: bool) -> 
     x_low, y_low, x_high, y_high = map(float, shape.bounds)
     if not all(map(math.isfinite, (x_low, y_low, x_high, y_high, reach))) or reach < 0:
         return None
-    covers = node.name == ("st_contains" if is_first else "st_within")
+    sides = [("x", x_low, x_high), ("y", y_low, y_high)]
+    if spherical:
+        x_low, x_high, y_low, y_high = map(float, on_sphere(x_low, x_high, y_low, y_high))
+        sides = [("x", x_low, x_high), ("y", y_low, y_high)]
+        if math.isnan(x_low) or y_low <= -90 or y_high >= 90:
+            return Proof(program.ValuesPossible(column), ON_SPHERE)
+        if x_low <= -180 or x_high >= 180:
+            # Both are one meridian.
+            del sides[0]
+    covers = not spherical and node.name == ("st_contains" if is_first else "st_within")
     terms: list[program.Term] = [program.ValuesPossible(column)]
-    for axis, low, high in (("x", x_low, x_high), ("y", y_low, y_high)):
+    for axis, low, high in sides:
         bounds = StatField(column.physical, t.DOUBLE, f"{column.label}:{axis}", inside=axis, container=column.type)
         below, above = (low, high) if covers else (high, low)
         if reach:

@@ -6,7 +6,7 @@ An empty shape, and one with NaN as a coordinate, intersects nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,14 +166,20 @@ def _two_shapes(name: str, distance: bool = False) -> function.Signature:
     return signature
 
 
-def _check_plane(call: n.Call) -> None:
-    if any(isinstance(type_of(arg), t.GeographyType) for arg in call.args):
-        raise Undecided("shapely computes on a plane, and the edges of GEOGRAPHY lie on a sphere.")
+def is_on_sphere(name: str, kinds: Iterable[t.DataType | None]) -> bool:
+    """Whether a predicate over shapes of these types is evaluated on a sphere. Raises Undecided if it is on neither."""
+    algorithms = {kind.algorithm for kind in kinds if isinstance(kind, t.GeographyType)}
+    if algorithms and name == "st_dwithin":
+        raise Undecided("distances of GEOGRAPHY, whose unit depends on the library, are not evaluated.")
+    if algorithms - {"spherical"}:
+        raise Undecided(f"edges of GEOGRAPHY by {', '.join(sorted(algorithms))} lie on no sphere.")
+    return bool(algorithms)
 
 
 def _one_row(name: str) -> function.Compute:
     def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        _check_plane(call)
+        if is_on_sphere(name, map(type_of, call.args)):
+            return bool(related_on_sphere(name, [pa.array([arg], pa.binary()) for arg in args[:2]])[0].as_py())
         shapes = np.array([_parsed(arg) for arg in args[:2]], dtype=object)
         related_here = getattr(library(), name.removeprefix("st_"))
         return not _has_nan(shapes).any() and bool(related_here(*shapes, *args[2:]))
@@ -183,8 +189,8 @@ def _one_row(name: str) -> function.Compute:
 
 def _by_column(name: str) -> function.ByColumn:
     def columns(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-        _check_plane(call)
-        return related(name, args)
+        on_sphere = is_on_sphere(name, map(type_of, call.args))
+        return related_on_sphere(name, args) if on_sphere else related(name, args)
 
     return columns
 
@@ -210,6 +216,42 @@ def related(name: str, args: Sequence[v.Values]) -> pa.Array:
     found = getattr(shapely, method)(left, right, *map(_numbers, args[2:]))
     known = v.valid(*v.expanded(args))
     return arrow_array(found) if known is None else pa.array(found, mask=~known)
+
+
+def related_on_sphere(name: str, args: Sequence[v.Values]) -> pa.Array:
+    """Return whether shapes are related on a sphere, see `related`: by spherely, that is S2.
+
+    Edges are the shorter arcs, a polygon is the smaller side of its rings, and a point on an edge that two polygons
+    share is in one of them at most.
+    """
+    try:
+        import spherely
+    except ImportError as error:
+        why = f"GEOGRAPHY is evaluated by spherely, which is not installed: {install_command('sphere')}."
+        raise Undecided(why) from error
+
+    def geographies(values: v.Values) -> Any:
+        if v.is_constant(values):
+            return spherely.from_wkb(without_nan(np.array([v.constant(values)], dtype=object)))[0]
+        return spherely.from_wkb(without_nan(values.to_numpy(zero_copy_only=False).astype(object)))
+
+    def without_nan(wkb: Any) -> Any:
+        missing = wkb == None  # noqa: E711 by element
+        odd = missing | _has_nan(_parsed(np.where(missing, None, wkb)))
+        return np.where(odd, _NOTHING, wkb)
+
+    try:
+        left, right = map(geographies, args)
+        found = getattr(spherely, name.removeprefix("st_"))(left, right)
+    except RuntimeError as error:
+        raise EvaluationError(f"A shape is not valid on a sphere: {str(error).rstrip('.')}.") from error
+    known = v.valid(*v.expanded(args))
+    found = np.atleast_1d(found)
+    return arrow_array(found) if known is None else pa.array(found, mask=~known)
+
+
+_NOTHING = bytes.fromhex("010700000000000000")
+"""WKB of an empty collection, which meets nothing."""
 
 
 def _shapes(values: v.Values) -> Any:

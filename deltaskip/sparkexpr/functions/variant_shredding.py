@@ -39,8 +39,8 @@ def shredding_of(variants: pa.Array) -> Plan | None:
         variants: Variants (VARIANT_STORAGE).
     """
     variants = variants.drop_null()
-    step = max(1, len(variants) // _SAMPLE)
-    members = [variants.field(name).take(pa.array(range(0, len(variants), step))) for name in ("value", "metadata")]
+    some = arrow_array(range(0, len(variants), max(1, len(variants) // _SAMPLE)), pa.int64())
+    members = [variants.field(name).take(some) for name in ("value", "metadata")]
     try:
         trees = [tree_of(each) for each in zip(*(member.to_pylist() for member in members), strict=True)]
     except Undecided:

@@ -12,6 +12,7 @@ from typing import Any
 
 from deltaskip.actions import AddFile
 from deltaskip.errors import InvalidCollation
+from deltaskip.features.clustering import EXPRESSIONS
 from deltaskip.features.registry import feature_names
 from deltaskip.features.violation import Violation
 from deltaskip.json_text import member_at
@@ -20,6 +21,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId
 from deltaskip.sparkexpr.values import JSON_FLOATS, exactly
 from deltaskip.sparkexpr.values.calendar import parse_date, read_timestamp
+from deltaskip.stats.layout import EXPRESSION_STATS
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.validation.commit_facts import CommitFacts
@@ -80,6 +82,8 @@ def statistics_violations(
         yield from check.collated(stats)
     if old is None:
         yield from check.clustering(stats)
+    else:
+        yield from check.expressions(stats)
     if add.data_change and (old is None or old.dv_id == dv_id(add)):
         yield from check.not_null(stats)
 
@@ -172,6 +176,17 @@ class _StatisticsCheck:
             if rows is None or (lacks and type_ is not None and _order(type_) is not None):
                 why = f"a file of a clustered table needs statistics of the clustering column {'.'.join(path)}"
                 yield self.violation("statistics.clustering", f"{why}; deltaskip.stats.compute computes them")
+
+    def expressions(self, stats: Mapping[str, Any]) -> Iterator[Violation]:
+        """Bounds of clustering expressions that the file had and must keep."""
+        if EXPRESSIONS not in self.rules.facts.features:
+            return
+        had = (self.rules.facts.stats_before(self.key) or {}).get(EXPRESSION_STATS)
+        has = stats.get(EXPRESSION_STATS)
+        lost = set(had if isinstance(had, dict) else ()) - set(has if isinstance(has, dict) else ())
+        if lost:
+            why = f"its statistics lose the bounds {', '.join(sorted(lost))} of clustering expressions; keep them"
+            yield self.violation("statistics.clustering", why)
 
     def not_null(self, stats: Mapping[str, Any]) -> Iterator[Violation]:
         if self.rows == 0 or self.add.deletion_vector is not None:

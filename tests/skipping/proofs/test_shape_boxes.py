@@ -13,7 +13,11 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.failures import Undecided
+from deltaskip.sparkexpr.functions.shapes import is_on_sphere
 from deltaskip.stats.boxes import WkbType
+from tests.builder import TableBuilder, add, protocol_of
 from tests.extent import extent
 
 shapely = pytest.importorskip("shapely")
@@ -187,12 +191,89 @@ def test_wrong_shapes_are_refused_by_name(few: ds.DeltaTable, where: str) -> Non
         few.scan(where).to_arrow()
 
 
-def test_predicates_over_geography_keep_files_and_are_refused_for_rows(few: ds.DeltaTable) -> None:
-    scan = few.scan("ST_Intersects(k, ST_GeomFromText('POINT(1 1)', 4326))")
-    assert scan.files().num_rows == 5
-    assert "edges of GEOGRAPHY" in str(scan.explain())
-    with pytest.raises(UnsupportedFeature, match="lie on a sphere"):
+def test_predicates_over_geography_need_a_library_of_spheres(
+    few: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "spherely", None)
+    scan = few.scan("ST_Intersects(k, ST_GeomFromText('POINT(15 15)', 4326))")
+    # The fifth file has an empty point, and no box.
+    assert scan.files().num_rows == 2
+    with pytest.raises(UnsupportedFeature, match=r"pip install .*'spherely>="):
         scan.to_arrow()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "ST_DWithin(k, ST_GeomFromText('POINT(1 1)', 4326), 1)",
+        "ST_Intersects(k, ST_GeomFromText('LINESTRING(-100 0, 100 0)', 4326))",
+        "ST_Intersects(k, ST_GeomFromText('POLYGON((0 80, 120 80, -120 80, 0 80))', 4326))",
+        "ST_Intersects(k, ST_GeomFromText('LINESTRING(10 60, 10 90)', 4326))",
+    ],
+)
+def test_geography_that_no_box_limits_keeps_files(few: ds.DeltaTable, where: str) -> None:
+    assert few.scan(where).files().num_rows == 5
+    assert "no box of GEOGRAPHY" in str(few.scan(where).explain())
+
+
+def test_edges_by_another_algorithm_keep_files_and_are_refused_by_name(tmp_path: Path) -> None:
+    stats = {"numRecords": 1, "minValues": {"g": "POINT(1 1)"}, "maxValues": {"g": "POINT(1 1)"}, "nullCount": {"g": 0}}
+    for algorithm, files in (("karney", 1), ("spherical", 0)):
+        columns = {"g": t.GeographyType("OGC:CRS84", algorithm)}
+        protocol = protocol_of(["geospatial"])
+        TableBuilder(tmp_path / algorithm, columns, protocol=protocol).commit(add("a.parquet", stats))
+        scan = ds.DeltaTable(str(tmp_path / algorithm)).scan("ST_Intersects(g, ST_GeomFromText('POINT(9 9)'))")
+        assert scan.files().num_rows == files
+    with pytest.raises(Undecided, match="by karney lie on no sphere"):
+        is_on_sphere("st_intersects", [t.GeographyType("OGC:CRS84", "karney")])
+
+
+def on_earth(chance: random.Random, at: tuple[float, float], size: float) -> tuple[float, float]:
+    """A point near another one, beyond the antimeridian, too."""
+    x, y = (each + chance.uniform(0, size) for each in at)
+    return (x + 180) % 360 - 180, max(-90.0, min(90.0, y))
+
+
+def of_sphere(chance: random.Random, size: float) -> Any:
+    """A shape somewhere: a point, points, a line or a polygon."""
+    at = chance.choice([(175, 10), (20, 75), (-60, -88), (20, 0), (-179, -20)])
+    points = [on_earth(chance, at, size) for _ in range(5)]
+    line, hull = shapely.LineString(points[:3]), shapely.MultiPoint(points).convex_hull
+    return chance.choice([shapely.Point(points[0]), shapely.MultiPoint(points), line, hull])
+
+
+def test_random_predicates_over_geography_find_the_rows_that_spherely_finds(tmp_path: Path) -> None:
+    spherely = pytest.importorskip("spherely")
+    chance = random.Random(57)
+
+    def valid(size: float) -> bytes:
+        while True:
+            wkb = shapely.to_wkb(of_sphere(chance, size), flavor="iso")
+            try:
+                spherely.from_wkb(wkb)
+            except RuntimeError:
+                continue
+            return bytes(wkb)
+
+    table = ds.DeltaTable.create(str(tmp_path / "t"), "id INT, g GEOGRAPHY(4326)")
+    every: list[bytes | None] = []
+    for _ in range(30):
+        size = chance.choice([1, 10, 60])
+        rows = [None, *(valid(size) for _ in range(3))]
+        table.append(pa.table({"id": pa.array(range(len(every), len(every) + 4), pa.int32()), "g": rows}))
+        every += rows
+    shapes = [None if each is None else spherely.from_wkb(each) for each in every]
+    found = kept = 0
+    asked = extent(100, 1_000)
+    for _ in range(asked):
+        wkb, name = valid(chance.choice([1, 20, 90])), chance.choice(["Intersects", "Contains", "Within"])
+        related, other = getattr(spherely, name.lower()), spherely.from_wkb(wkb)
+        scan = table.scan(f"ST_{name}(g, ST_GeomFromWKB(X'{wkb.hex()}', 4326))")
+        expected = [i for i, each in enumerate(shapes) if each is not None and related(each, other)]
+        assert sorted(scan.to_arrow()["id"].to_pylist()) == expected
+        found, kept = found + len(expected), kept + scan.files().num_rows
+    assert found > asked / 2
+    assert kept < 0.9 * 30 * asked
 
 
 def test_without_shapely_a_predicate_says_what_to_install(few: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
