@@ -27,7 +27,7 @@ LIMITS: dict[str, int] = {
     "kernels": 6_750,
     "log": 8_050,
     "maintenance": 8_050,
-    "reading": 6_600,
+    "reading": 6_700,
     "rows": 2_650,
     "schema": 1_100,
     "skipping": 10_600,
