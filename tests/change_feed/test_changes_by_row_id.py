@@ -42,6 +42,11 @@ def state(table: DeltaTable, version: int) -> Counter[str]:
     return counted(rows_of(DeltaTable(table.snapshot.root, version)))
 
 
+def whole(row: dict[str, Any]) -> object:
+    """What both images of an updated row have, and no other row."""
+    return row["id"] if row["_change_type"].startswith("update") else str(row)
+
+
 def play(table: DeltaTable, seed: int) -> None:
     """Random changes, some of which only move rows, or leave values as they were."""
     chance, first = random.Random(seed), 0
@@ -95,6 +100,9 @@ def test_changes_lead_from_each_version_to_the_next_and_net_ones_from_the_first_
         by_version = changes(table, start, source="rows")
         last = {row["id"]: row["_commit_version"] for row in sorted(by_version, key=lambda r: r["_commit_version"])}
         assert all(row["_commit_version"] == last[row["id"]] for row in net if ids)
+        matching = {whole(row) for row in net if row["x"] is not None and row["x"] % 3 == 1}
+        chosen = changes(table, start, net=True, source="rows", where="x % 3 = 1")
+        assert counted(chosen) == counted([row for row in net if whole(row) in matching])
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["ids", "values"])
