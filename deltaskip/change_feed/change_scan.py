@@ -214,6 +214,11 @@ class ChangeScan(ScanFrames, Reopened):
         """Whether images of updates are told as such; otherwise as a delete and an insert."""
         return self._wanted.updates
 
+    @property
+    def narrower(self) -> str | None:
+        """Which integer type became narrower in the range; its values are checked when this process reads them."""
+        return self._compared.narrower
+
     def entries(self) -> tuple[pa.Int64Array, pa.StringArray, pa.Int64Array]:
         """Return the version, path and bytes of each file with changes, whether they match the predicate or not."""
         adds = self._changes.adds
@@ -575,7 +580,8 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
         changes = feed_files(commits, snapshot, compared.every)
         at_first = pc.equal(changes.versions, arrow_values.arrow_scalar(files[0].version, pa.int64()))
         if pc.any(pc.and_(at_first, pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())))).as_py():
-            check_removed_rows(commits, snapshot)
+            narrower = check_removed_rows(commits, snapshot)
+            compared = replace(compared, narrower=narrower or compared.narrower)
         if not wanted.net:
             compared = compared.without(_one_sided(changes))
         parts.append(changes)

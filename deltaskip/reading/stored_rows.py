@@ -693,7 +693,8 @@ class StoredRows:
         except errors.RowViolation as error:
             raise errors.StorageError(
                 f"The data file {location} has a value in the column {field.name!r} that is not one of its type, "
-                f"{sql_name(field.type)}, in the table {self._root}: restore the file."
+                f"{sql_name(field.type)}, in version {self._version} of the table {self._root}: "
+                f"restore the file, or if the type has become narrower, read the versions before that separately."
             ) from error
 
     def _named(self, stored: pa.DataType, data_type: t.DataType) -> pa.DataType:
