@@ -54,7 +54,7 @@ from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
     from deltaskip.change_feed.compared_files import ComparedFiles
-    from deltaskip.change_feed.row_changes import Rows
+    from deltaskip.change_feed.row_changes import Rows, Values
     from deltaskip.reading.read_ahead import Reads
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
@@ -195,7 +195,10 @@ class ChangeScan(ScanFrames, Reopened):
         if predicate is not None and self.filters_rows:
             given = self._scan._parsed
             where = ColumnExpr(predicate if given is None else And((given, predicate)))
-            found = self._copied(Scan(self.snapshot, replace(chosen_by(self._scan), where=where, params=None)))
+            base, changes, options = self._versions.snapshot, self._changes, chosen_by(self._scan)
+            if _reads_statistics(where, None, base) and not _reads_statistics(options.where, options.params, base):
+                changes = _with_older_statistics(changes, base, self.start + self._wanted.snapshot_first)
+            found = self._of(changes, replace(options, where=where, params=None))
             found._wanted = replace(self._wanted, images=False)
         found._shown = tuple(self.paths_by_name if names is None else names)
         found.limit = self.limit if limit is None else min(limit, self.limit or limit)
@@ -211,6 +214,11 @@ class ChangeScan(ScanFrames, Reopened):
         """Whether images of updates are told as such; otherwise as a delete and an insert."""
         return self._wanted.updates
 
+    @property
+    def narrower(self) -> str | None:
+        """Which integer type became narrower in the range; its values are checked when this process reads them."""
+        return self._compared.narrower
+
     def entries(self) -> tuple[pa.Int64Array, pa.StringArray, pa.Int64Array]:
         """Return the version, path and bytes of each file with changes, whether they match the predicate or not."""
         adds = self._changes.adds
@@ -219,8 +227,11 @@ class ChangeScan(ScanFrames, Reopened):
     def _only(self, entries: pa.BooleanArray) -> Self:
         """Return the scan of some of the files. entries: whether to read each of `entries`."""
         changes = _taken(self._changes, pc.indices_nonzero(entries).cast(pa.int64()))
+        return self._of(changes, chosen_by(self._scan))
+
+    def _of(self, changes: FeedFiles, options: ReadOptions) -> Self:
         base = self._versions.snapshot
-        found = self._copied(Scan(Snapshot.of_files(base, _feed_metadata(base), changes.adds), chosen_by(self._scan)))
+        found = self._copied(Scan(Snapshot.of_files(base, _feed_metadata(base), changes.adds), options))
         found._changes = changes
         return found
 
@@ -371,14 +382,31 @@ class ChangeScan(ScanFrames, Reopened):
         from deltaskip.change_feed import row_changes
 
         values = partial(self._values, compared.files)
-        found = compared.changed(self.snapshot, values)
-        if self._wanted.net:
-            net = row_changes.net_of_values if compared.by_values else row_changes.net
-            found = iter([net(row_changes.Rows.joined(list(found)), values)])
+        if self._wanted.net and compared.by_values:
+            every = row_changes.Rows.joined(list(compared.changed(self.snapshot, values)))
+            found = iter([row_changes.net_of_values(every, values)])
+        elif self._wanted.net:
+            found = iter([row_changes.net(self._chosen_by_id(compared, values, matches), values)])
+        else:
+            found = compared.changed(self.snapshot, values)
         for rows in found:
             if self._scan.where is not None and len(rows.ids):
                 rows = rows.take(self._matching(compared, rows, matches))
             yield rows
+
+    def _chosen_by_id(self, compared: ComparedFiles, values: Values, matches: Matches | None) -> Rows:
+        """The changes, in all versions, of the rows of which an image in one of them matches."""
+        from deltaskip.change_feed.row_changes import Rows
+
+        changed = partial(compared.changed, self.snapshot, values)
+        if self._scan.where is None:
+            return Rows.joined(list(changed()))
+        versions = arrow_values.numpy_values(compared.files["version"].combine_chunks())
+        likely = np.unique(versions[compared.may])
+        found = Rows.joined(list(changed(likely)))
+        ids = np.unique(found.ids[self._matching(compared, found, matches)] if len(found.ids) else found.ids)
+        others = changed(np.setdiff1d(versions, likely)) if len(ids) else ()
+        return Rows.joined([each.take(np.isin(each.ids, ids)) for each in (found, *others)])
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
@@ -552,7 +580,8 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
         changes = feed_files(commits, snapshot, compared.every)
         at_first = pc.equal(changes.versions, arrow_values.arrow_scalar(files[0].version, pa.int64()))
         if pc.any(pc.and_(at_first, pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())))).as_py():
-            check_removed_rows(commits, snapshot)
+            narrower = check_removed_rows(commits, snapshot)
+            compared = replace(compared, narrower=narrower or compared.narrower)
         if not wanted.net:
             compared = compared.without(_one_sided(changes))
         parts.append(changes)

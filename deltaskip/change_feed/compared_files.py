@@ -61,7 +61,9 @@ class ComparedFiles:
     may: npt.NDArray[np.bool_]
     by_values: Set[int]
 
-    def changed(self, snapshot: Snapshot, values: row_changes.Values) -> Iterator[Rows]:
+    def changed(
+        self, snapshot: Snapshot, values: row_changes.Values, among: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[Rows]:
         """Yield the changed rows of each version, in the order of the versions.
 
         Of versions that are compared by values, rows of files that cannot match are left out on both sides.
@@ -69,13 +71,14 @@ class ComparedFiles:
         Args:
             snapshot: The snapshot of the files.
             values: Reads rows.
+            among: The versions; None for all.
 
         Raises InvalidArgument if a row has no id.
         """
         versions = numpy_values(one_chunk(self.files["version"]))
         inserts = numpy_values(pc.equal(one_chunk(self.files["change_type"]), arrow_scalar("insert", pa.string())))
         by_ids, by_hashes = _IdReader(snapshot), _ValueReader(snapshot)
-        for some in self._together(versions):
+        for some in self._together(versions, versions if among is None else among):
             by_values = some[0] in self.by_values
             reader = by_hashes if by_values else by_ids
             chosen = np.isin(versions, some) & (self.may | (not by_values))
@@ -89,13 +92,18 @@ class ComparedFiles:
                 sides_of = [_by_version(each, versions) for each in (added, removed)]
                 yield Rows.joined([row_changes.of_ids(each, *(side[each] for side in sides_of)) for each in some])
 
-    def _together(self, versions: npt.NDArray[np.int64]) -> Iterator[list[int]]:
-        """Yield versions in their order: those with few rows together, and those that are compared by values alone."""
+    def _together(self, versions: npt.NDArray[np.int64], among: npt.NDArray[np.int64]) -> Iterator[list[int]]:
+        """Yield these versions in their order: those with few rows together, and each that is compared by values alone.
+
+        versions: The version of each file.
+        """
         counts = pc.fill_null(one_chunk(self.files["num_rows"]), arrow_scalar(_ROWS_TOGETHER, pa.int64()))
         every, at = np.unique(versions, return_inverse=True)
-        rows = np.bincount(at, numpy_values(counts), len(every)).tolist()
+        rows, wanted = np.bincount(at, numpy_values(counts), len(every)).tolist(), set(among.tolist())
         some, total = list[int](), 0
         for version, count in zip(every.tolist(), rows, strict=True):
+            if version not in wanted:
+                continue
             alone = version in self.by_values or (some and some[-1] in self.by_values)
             if some and (alone or total + count > _ROWS_TOGETHER):
                 yield some

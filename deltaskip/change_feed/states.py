@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from dataclasses import replace
 from typing import Literal
 
 from deltaskip.actions import Metadata, Protocol
@@ -41,16 +42,21 @@ class WantedChanges:
     updates: bool = True
 
 
+_INTEGERS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG)
 EVERY_CHANGE = WantedChanges()
 """The changes of each version, from the feed where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """The versions whose changes are found by comparing the rows of files: by row ids, or by whole rows."""
+    """The versions whose changes are found by comparing the rows of files: by row ids, or by whole rows.
+
+    narrower: Which type became narrower in the range, so that each of its values is checked when it is read.
+    """
 
     by_ids: frozenset[int] = frozenset()
     by_values: frozenset[int] = frozenset()
+    narrower: str | None = None
 
     @property
     def every(self) -> frozenset[int]:
@@ -59,7 +65,7 @@ class ComparedVersions:
 
     def without(self, versions: Set[int]) -> ComparedVersions:
         """Return the others."""
-        return ComparedVersions(self.by_ids - versions, self.by_values - versions)
+        return replace(self, by_ids=self.by_ids - versions, by_values=self.by_values - versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +132,10 @@ def check_states(
         ).advising(later, rows)
     managed = is_managed(snapshot.storage)
     cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
+    narrower: str | None = None
     for state in states:
         check_readable(state.protocol, state.metadata.configuration, root, state.version, managed)
-        _check_schema(state, snapshot, cure)
+        narrower = _check_schema(state, snapshot, cure) or narrower
     last_version = commits.files[-1].version if commits.files else states[-1].version
     ends = [*(state.version for state in states[1:]), last_version + 1]
     of_ids, of_values = set[int](), set[int]()
@@ -137,14 +144,16 @@ def check_states(
             (of_ids if has_ids else of_values).update(range(state.version, end))
     if wanted.net and of_values:
         # One row is followed through all versions by the same means.
-        return ComparedVersions(by_values=frozenset(of_ids | of_values))
-    return ComparedVersions(frozenset(of_ids), frozenset(of_values))
+        return ComparedVersions(by_values=frozenset(of_ids | of_values), narrower=narrower)
+    return ComparedVersions(frozenset(of_ids), frozenset(of_values), narrower)
 
 
-def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:
+def check_removed_rows(commits: Commits, snapshot: Snapshot) -> str | None:
     """Check that the rows that the first version of a range removes can be read with the last schema.
 
     They were written before that version, which may itself change the schema or the partition columns.
+
+    Returns the type that became narrower, as `ComparedVersions` has it.
 
     Raises SchemaError or VersionNotFound, as `check_states` does.
     """
@@ -155,7 +164,8 @@ def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:
             f"version {first} replaces both: read the removed rows from the table at version {first - 1}, the new ones "
             f"at version {first}, and the changes from version {first + 1} on"
         )
-        _check_schema(_VersionState(first - 1, before.protocol, before.metadata), snapshot, cure)
+        return _check_schema(_VersionState(first - 1, before.protocol, before.metadata), snapshot, cure)
+    return None
 
 
 def state_at(snapshot: Snapshot, version: int) -> Snapshot:
@@ -198,20 +208,27 @@ def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_VersionState]:
         yield _VersionState(version, protocol, metadata)
 
 
-def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
-    """Raise SchemaError if rows of a version cannot be read with the schema of the snapshot."""
+def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> str | None:
+    """Raise SchemaError if rows of a version cannot be read with the schema of the snapshot.
+
+    Returns which integer type became narrower: its values fit, or reading them fails.
+    """
     if state.metadata == snapshot.metadata:
-        return
+        return None
     properties = TableProperties(state.metadata.configuration, snapshot.root)
     mode = mapping_mode(state.protocol, properties)
     schema = t.parse_schema(state.metadata.schema_string)
     where = f"between version {state.version} and version {snapshot.version} of {snapshot.root}"
-    for reason in _differences(schema, mode, snapshot.schema, snapshot.mapping_mode, ""):
-        raise SchemaError(f"{reason} {where}, so one DataFrame cannot have the rows of both: {cure}.")
+    narrower: str | None = None
+    for reason, name, is_narrower in _differences(schema, mode, snapshot.schema, snapshot.mapping_mode, ""):
+        if not is_narrower or name in snapshot.partition_columns:
+            raise SchemaError(f"{reason} {where}, so one DataFrame cannot have the rows of both: {cure}.")
+        narrower = f"{reason} {where}"
     if _partitioning(state.metadata, schema, mode) != _partitioning(
         snapshot.metadata, snapshot.schema, snapshot.mapping_mode
     ):
         raise SchemaError(f"The partition columns changed {where}, so they cannot be read together: {cure}.")
+    return narrower
 
 
 def _partitioning(metadata: Metadata, schema: t.StructType, mode: t.MappingMode) -> list[str]:
@@ -221,8 +238,11 @@ def _partitioning(metadata: Metadata, schema: t.StructType, mode: t.MappingMode)
 
 def _differences(
     old: t.StructType, old_mode: t.MappingMode, new: t.StructType, new_mode: t.MappingMode, path: str
-) -> Iterator[str]:
-    """Why rows of the old schema cannot be read with the new one. Columns are the same if their physical names are."""
+) -> Iterator[tuple[str, str, bool]]:
+    """Why rows of the old schema cannot be read with the new one: the reason, the column, and if it became narrower.
+
+    Columns are the same if their physical names are.
+    """
     by_physical = {_key(field, old_mode): field for field in old.fields}
     kept = {_key(field, new_mode) for field in new.fields}
     dropped = {field.name.lower() for field in old.fields if _key(field, old_mode) not in kept}
@@ -232,12 +252,12 @@ def _differences(
         if before is not None:
             yield from _type_differences(before.type, old_mode, field.type, new_mode, name)
         elif field.name.lower() in dropped:
-            yield f"Column {name!r} was dropped and created again"
+            yield f"Column {name!r} was dropped and created again", name, False
 
 
 def _type_differences(
     old: t.DataType, old_mode: t.MappingMode, new: t.DataType, new_mode: t.MappingMode, name: str
-) -> Iterator[str]:
+) -> Iterator[tuple[str, str, bool]]:
     match old, new:
         case t.StructType(), t.StructType():
             yield from _differences(old, old_mode, new, new_mode, f"{name}.")
@@ -247,7 +267,8 @@ def _type_differences(
             yield from _type_differences(key, old_mode, other_key, new_mode, f"{name}.key")
             yield from _type_differences(value, old_mode, other_value, new_mode, f"{name}.value")
         case _ if old != new and not is_widening(old, new):
-            yield f"The type of column {name!r} changed from {t.simple_string(old)} to {t.simple_string(new)}"
+            reason = f"The type of column {name!r} changed from {t.simple_string(old)} to {t.simple_string(new)}"
+            yield reason, name, old in _INTEGERS and is_widening(new, old)
 
 
 def _key(field: t.StructField, mode: t.MappingMode) -> str:

@@ -12,11 +12,12 @@ from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
 
 # The codecs that pyarrow decompresses.
 _ARROW_NAMES = {2: "gzip", 4: "brotli", 6: "zstd"}
+_ZSTD_FRAMES = pa.Codec("zstd")
 
 
 cdef enum:
     MOST_AHEAD = 1024           # pages that are decompressed together
-    MOST_AHEAD_BYTES = 1 << 19  # and bytes of them
+    MOST_AHEAD_BYTES = 1 << 18  # and bytes of them
     ZSTD_MAGIC = 0xFD2FB528
 
 
@@ -53,8 +54,8 @@ cdef class PagesAhead:
 
     cdef bint _decompressed(self) noexcept with gil:
         try:
-            data = PyBytes_FromStringAndSize(<const char*>self.compressed.data, self.compressed.size)
-            self.plain = HeldBytes(pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(self.size + 1))
+            # The frames say how many bytes they have, which the decoder checks.
+            self.plain = HeldBytes(_ZSTD_FRAMES.decompress(self.compressed, decompressed_size=self.size))
         except (pa.ArrowException, OSError, ValueError, MemoryError):
             return False
         return self.plain.view.len == self.size
@@ -109,7 +110,7 @@ cdef bint _is_one_frame(Cursor page, int64_t size) noexcept nogil:
 cdef int decompressed(
     Cursor page, int64_t size, int codec, PagesAhead ahead, ByteBuffer into, Cursor* out
 ) noexcept nogil:
-    """Set `out` to the bytes of a page, which `into` holds if they were compressed."""
+    """Set `out` to the bytes of a page, which `into` holds if they were compressed, or `ahead` until its next pages."""
     cdef int fault
     out[0] = page
     if codec == UNCOMPRESSED:
@@ -120,14 +121,15 @@ cdef int decompressed(
     # No codec that is read here makes one byte of more, apart from those of pyarrow, which reserves memory itself.
     if size > INT32_MAX or (codec == SNAPPY and size > (page.end - page.at) * 64):
         return COUNT
+    if codec == ZSTD and ahead.has(page) and (<PageAhead*>ahead.pages.data)[ahead.next].size == size:
+        out.at = <const uint8_t*>ahead.plain.view.buf + (<PageAhead*>ahead.pages.data)[ahead.next].start
+        out.end = out.at + size
+        return FINE
     into.size = 0
     if into.reserve(size + SNAPPY_MARGIN) != 0:
         return NO_MEMORY
     if codec == SNAPPY:
         fault = snappy_decompress(page, into.data, size)
-    elif codec == ZSTD and ahead.has(page) and (<PageAhead*>ahead.pages.data)[ahead.next].size == size:
-        memcpy(into.data, <uint8_t*>ahead.plain.view.buf + (<PageAhead*>ahead.pages.data)[ahead.next].start, size)
-        fault = FINE
     else:
         fault = _by_arrow(page, size, codec, into)
     out.at = into.data

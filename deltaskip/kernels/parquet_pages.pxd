@@ -86,6 +86,7 @@ cdef class RowTaker:
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef void look_ahead(self, Cursor chunk, int64_t first_row) noexcept nogil
     cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil
+    cdef int _hold_dictionary(self) noexcept nogil
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
     cdef bint _are_texts(self, int64_t entries, int64_t longest) noexcept nogil
     cdef int _set_codes(self, int64_t entries) noexcept nogil

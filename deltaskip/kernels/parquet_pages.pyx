@@ -352,6 +352,8 @@ cdef class RowTaker:
                 if header.encoding != PLAIN and header.encoding != PLAIN_DICTIONARY:
                     return ENCODING
                 fault = decompressed(page, header.plain_size, codec, self.ahead, self.dictionary_page, &self.dictionary)
+                if fault == FINE and codec == ZSTD and self.dictionary.at != self.dictionary_page.data:
+                    fault = self._hold_dictionary()
                 if fault == FINE:
                     fault = self._set_dictionary(header.values)
                 if fault:
@@ -389,6 +391,15 @@ cdef class RowTaker:
                         return
             if not self.ahead.add(page, size):
                 return
+
+    cdef int _hold_dictionary(self) noexcept nogil:
+        """Copy `self.dictionary` to where it stays when other pages are decompressed."""
+        cdef int64_t size = self.dictionary.end - self.dictionary.at
+        self.dictionary_page.size = 0
+        if self.dictionary_page.append(self.dictionary.at, size) != 0:
+            return NO_MEMORY
+        self.dictionary.at, self.dictionary.end = self.dictionary_page.data, self.dictionary_page.data + size
+        return FINE
 
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil:
         """Take `self.dictionary`, encoded as PLAIN, as the dictionary."""

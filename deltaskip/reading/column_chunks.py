@@ -9,7 +9,7 @@ raises the error.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -70,19 +70,32 @@ class _Column:
         """Bytes to read."""
         return sum(length for (_, length), *_ in self.parts)
 
-    def with_pages(self, pages: Pages, positions: npt.NDArray[np.int64]) -> _Column:
-        """Return the column of one row group with only its dictionary and the pages that contain these rows to read."""
+    def with_pages(self, pages: Pages, runs: Iterable[tuple[int, int]], first_row: int = 0) -> _Column:
+        """Return the column of one row group with only its dictionary and some of its pages to read.
+
+        Args:
+            pages: All of its pages.
+            runs: The pages as runs: the first page, and the page after the last.
+            first_row: The row from which rows are counted.
+        """
         [((start, _), codec, _, _)] = self.parts
         parts: list[_Part] = []
         first = int(pages.offsets[0])
         if first > start:
             # The dictionary has no rows.
             parts.append(((start, first - start), codec, 0, 0))
-        for page, end in pages.runs(positions):
+        for page, end in runs:
             offset, stop = pages.offsets[[page, end]].tolist()
             row, end_row = pages.rows[[page, end]].tolist()
-            parts.append(((offset, stop - offset), codec, end_row - row, row))
+            parts.append(((offset, stop - offset), codec, end_row - row, row - first_row))
         return replace(self, parts=parts)
+
+    def with_rows(self, pages: Pages, start: int, end: int) -> _Column | None:
+        """Return the column with only the pages to read that begin at one of these rows; None for no page."""
+        first, last = np.searchsorted(pages.rows[:-1], (start, end)).tolist()
+        first_row, end_row = pages.rows[[first, last]].tolist()
+        some = self.with_pages(pages, [(first, last)], first_row)
+        return replace(some, num_values=end_row - first_row) if first < last else None
 
     def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | Entries | None:
         """Return the values of rows from the bytes of the parts; None for invalid bytes, of which pyarrow raises.
@@ -161,19 +174,12 @@ def decode_columns(
         large = [each.column.number for each in columns if each.size > _WHOLE_BYTES]
         pages = pages_of(source, own, groups[0], large)
         columns = [
-            each.with_pages(pages[each.column.number], positions) if each.column.number in pages else each
+            each.with_pages(found_pages, found_pages.runs(positions))
+            if (found_pages := pages.get(each.column.number)) is not None
+            else each
             for each in columns
         ]
-
-    def taken(read: tuple[_Column, Sequence[memoryview]]) -> tuple[tuple[str, int], pa.Array | Entries | None]:
-        column, data = read
-        return (column.name, column.column.number), column.taken(positions, data)
-
-    if threads and len(columns) > 1:
-        with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
-            arrays = dict(pool.map(taken, _read(source, columns)))
-    else:
-        arrays = dict(map(taken, _read(source, columns)))
+    arrays = _arrays(source, columns, positions, threads)
     flat = {name: arrays.get((name, number)) for name, number in leaves.items()}
     rows = sum(own.group_rows(group) for group in groups)
     for name, whole in wholes.items():
@@ -181,6 +187,62 @@ def decode_columns(
         entries = {number: each for number, each in found_of.items() if isinstance(each, Entries)}
         flat[name] = whole.array(entries, rows) if len(entries) == len(found_of) else None
     return {name: array for name, array in flat.items() if array is not None}
+
+
+def decode_parts(
+    source: pa.NativeFile,
+    footer: pq.FileMetaData,
+    schema: pa.Schema,
+    group: int,
+    leaves: Mapping[str, int],
+    own: Footer,
+    most_rows: int,
+    *,
+    threads: bool = False,
+    encoded: Collection[str] = (),
+    views: Collection[str] = (),
+) -> Iterator[pa.Table]:
+    """Yield the rows of a large row group in order: of each column, the pages that begin in the next `most_rows` rows.
+
+    It ends before the last row where pyarrow must read the rest: without an offset index, before the first row. The
+    other arguments are those of `decode_columns`.
+    """
+    try:
+        column_of = partial(_column, own, footer, schema, [group], file_bytes=source.size())
+        found = [column_of(name, leaf, encoded=name in encoded, views=name in views) for name, leaf in leaves.items()]
+        pages = pages_of(source, own, group, leaves.values()) if footer_fits(own.data) else {}
+    except (StorageError, UnsupportedFeature, *DAMAGE):
+        return
+    columns = [column for column in found if column is not None and column.column.number in pages]
+    left: dict[str, list[pa.Array]] = {name: [] for name in leaves}
+    rows = own.group_rows(group) if 0 < len(columns) == len(leaves) else 0
+    for start in range(0, rows, most_rows):
+        some = [each.with_rows(pages[each.column.number], start, start + most_rows) for each in columns]
+        for (name, _), array in _arrays(source, [each for each in some if each is not None], None, threads).items():
+            if array is None:
+                return
+            left[name].append(array)
+        # Pages of columns begin at different rows.
+        ready = min(sum(map(len, arrays)) for arrays in left.values())
+        if ready:
+            chunked = {name: pa.chunked_array(arrays) for name, arrays in left.items()}
+            yield pa.table({name: each.slice(0, ready) for name, each in chunked.items()})
+            left = {name: each.slice(ready).chunks for name, each in chunked.items()}
+
+
+def _arrays(
+    source: pa.NativeFile, columns: Sequence[_Column], positions: npt.NDArray[np.int64] | None, threads: bool
+) -> dict[tuple[str, int], pa.Array | Entries | None]:
+    """What `_Column.taken` returns, by the name and number of the column."""
+
+    def taken(read: tuple[_Column, Sequence[memoryview]]) -> tuple[tuple[str, int], pa.Array | Entries | None]:
+        column, data = read
+        return (column.name, column.column.number), column.taken(positions, data)
+
+    if threads and len(columns) > 1:
+        with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
+            return dict(pool.map(taken, _read(source, columns)))
+    return dict(map(taken, _read(source, columns)))
 
 
 def _column(

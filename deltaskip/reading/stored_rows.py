@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -19,7 +19,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.kernels.row_runs import runs_of
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.reading.column_chunks import decode_columns
+from deltaskip.reading.column_chunks import decode_columns, decode_parts
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.marked_rows import chosen_rows
 from deltaskip.reading.metrics import ReadCounts
@@ -53,8 +53,11 @@ _LONG_BATCH_ROWS = 1 << 13
 # encode thousands of equal values.
 _AT_ONCE_BYTES = 64 << 20
 _AT_ONCE_VALUES = 16 << 20
+# Of larger ones, so many bytes are decoded at a time.
+_PART_BYTES = 8 << 20
 # Decoding fewer bytes takes less time than waking up other threads.
 _LITTLE_BYTES = 1 << 18
+_NOT_PICKLED = {"_storage": None, "_layout": None, "_counts": None}
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 # A plain page has at least this many bytes per string; a page of dictionary codes seldom has.
 _LENGTH_BYTES = 4
@@ -165,6 +168,7 @@ class StoredRows:
         }
         self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
         self._layout: FileLayout | None = None
+        self._last: dict[str, tuple[pa.Array, pa.Array]] = {}
         self._partitions = frozenset((*snapshot.partition_columns, *constants))
         self._is_nested = any(
             isinstance(each, t.StructType | t.ArrayType | t.MapType) or each == t.VARIANT
@@ -180,7 +184,7 @@ class StoredRows:
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_storage": None, "_layout": None, "_counts": None, "_planned_by": engine_info()}
+        return {**self.__dict__, **_NOT_PICKLED, "_last": {}, "_planned_by": engine_info()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         planned_by, here = state.get("_planned_by", "deltaskip/0.3.0 or older"), engine_info()
@@ -481,8 +485,7 @@ class StoredRows:
                 continue
             end = start + rows
             with self._naming(location):
-                batches, decoded = self._record_batches(opened, numbers, layout, rows)
-                for batch in batches:
+                for batch, decoded in self._record_batches(opened, numbers, layout, rows):
                     if legacy:
                         self._check_calendar(batch, location)
                     following = range(start, start + batch.num_rows)
@@ -492,14 +495,16 @@ class StoredRows:
 
     def _record_batches(
         self, opened: OpenFile, numbers: list[int], layout: FileLayout, rows: int
-    ) -> tuple[Iterable[pa.RecordBatch], Collection[str]]:
-        """The rows of consecutive row groups, and the columns that the kernels decode: at once if they are small."""
+    ) -> Iterator[tuple[pa.RecordBatch, Collection[str]]]:
+        """The rows of consecutive row groups, and the columns that the kernels decoded: at once if they are small."""
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
         threads = self._threads and size > _LITTLE_BYTES
+        views = self._views_in(layout)
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         decoded: Collection[str] = ()
+        done = 0
         at_once = size <= _AT_ONCE_BYTES and _values_in(parquet.metadata, numbers, layout) <= _AT_ONCE_VALUES
         if at_once and opened.own_footer is not None:
             whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
@@ -507,11 +512,27 @@ class StoredRows:
             forms: dict[str, Any] = {
                 "threads": threads,
                 "encoded": encoded,
-                "views": self._views_in(layout),
+                "views": views,
                 "nested": nested,
             }
             found |= decode_columns(opened.source, parquet.metadata, *whole, **forms)
             decoded = frozenset(found)
+        elif opened.own_footer is not None and len(layout.leaves) == len(layout.names):
+            decoded = frozenset(layout.names)
+            for number in numbers:
+                group = parquet.metadata.row_group(number)
+                most = group.num_rows * _PART_BYTES // max(1, group.total_byte_size)
+                most = max(1, min(most, _AT_ONCE_VALUES // len(decoded)))
+                given = opened.schema, number, layout.leaves, opened.own_footer, most
+                forms = {"threads": threads, "encoded": encoded, "views": views}
+                before = done
+                for part in decode_parts(opened.source, parquet.metadata, *given, **forms):
+                    done += len(part)
+                    yield from ((batch, decoded) for batch in part.select(list(layout.names)).to_batches())
+                if done - before < group.num_rows:
+                    break
+            if done == rows:
+                return
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):
             parquet = ParquetInput(opened.source, parquet.metadata, read_dictionary=encoded)
@@ -519,14 +540,18 @@ class StoredRows:
         long = rows > _BATCH_ROWS and any(_has_any_length(opened.schema.field(name).type) for name in left)
         if long or not at_once:
             most = _LONG_BATCH_ROWS if long and at_once else _BATCH_ROWS
-            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(most, numbers, columns=layout.paths)
-            return batches, ()
+            for batch in parquet.iter_batches(most, numbers, columns=layout.paths):
+                passed = min(done, len(batch))
+                done -= passed
+                if passed < len(batch):
+                    yield batch.slice(passed), ()
+            return
         if left:
             rest = parquet.read_row_groups(numbers, columns=layout.paths_of(left), use_threads=threads)
             self._check_rows(len(rest), rows, opened.location)
             found |= {name: rest[name] for name in left}
         table = pa.table([found[name] for name in layout.names], list(layout.names))
-        return table.to_batches(), decoded
+        yield from ((batch, decoded) for batch in table.to_batches())
 
     def _encoded_in(self, opened: OpenFile, layout: FileLayout, numbers: Sequence[int]) -> list[str]:
         """The columns, by their names in a file, that row groups have as dictionaries."""
@@ -620,7 +645,7 @@ class StoredRows:
             name = layout.found.get(field.name)
             if field.name in constants:
                 values = constants[field.name]
-                columns[field.name] = values if len(values) == rows != 1 else pa.repeat(values[0], rows)
+                columns[field.name] = values if len(values) == rows != 1 else self._repeated(field.name, values, rows)
             elif batch is None or name is None:
                 columns[field.name] = pa.nulls(rows, self._stored_types[field.name])
             else:
@@ -631,6 +656,13 @@ class StoredRows:
             else:
                 columns[field.name] = pa.nulls(rows, stored_type(field.type))
         return StoredBatch(positions, columns)
+
+    def _repeated(self, name: str, value: pa.Array, rows: int) -> pa.Array:
+        """The value of a constant for so many rows; batches share the memory."""
+        known = self._last.get(name)
+        if known is None or len(known[1]) < rows or not known[0].equals(value):
+            known = self._last[name] = value, pa.repeat(value[0], rows)
+        return known[1].slice(0, rows)
 
     def _stored(self, array: pa.Array, field: t.StructField, location: str, decoded: bool) -> pa.Array:
         if not decoded and not has_utf8(array):
@@ -662,7 +694,8 @@ class StoredRows:
         except errors.RowViolation as error:
             raise errors.StorageError(
                 f"The data file {location} has a value in the column {field.name!r} that is not one of its type, "
-                f"{sql_name(field.type)}, in the table {self._root}: restore the file."
+                f"{sql_name(field.type)}, in version {self._version} of the table {self._root}: "
+                f"restore the file, or if the type has become narrower, read the versions before that separately."
             ) from error
 
     def _named(self, stored: pa.DataType, data_type: t.DataType) -> pa.DataType:

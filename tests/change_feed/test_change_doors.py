@@ -11,6 +11,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import DataFileMissing
+from deltaskip.reading.stored_rows import StoredRows
 from tests.change_feed.test_change_rows import FEED, VECTORS
 from tests.change_feed.test_changes_by_row_id import made, play
 from tests.dml.tables import rows
@@ -69,6 +70,61 @@ def test_a_query_reads_the_files_that_its_filter_leaves(tmp_path: Path) -> None:
     assert sorted(lazy.filter(polars.col("id") >= 40).collect()["id"].to_list()) == list(range(40, 50))
     scan = table.changes(1, where="id >= 40", source="rows", snapshot_first=True)
     assert scan.to_arrow().num_rows == 10
+
+
+@pytest.mark.parametrize("door", ["where", "polars", "duckdb"])
+@pytest.mark.parametrize("chosen", [{"source": "feed"}, {"source": "rows"}, {"net": True}], ids=str)
+@pytest.mark.parametrize("properties", [{}, VECTORS], ids=str)
+def test_changes_of_one_key_read_values_only_of_files_that_may_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], chosen: dict[str, Any], door: str
+) -> None:
+    table = made(tmp_path / "t", FEED, properties)
+    for start in range(0, 80, 10):
+        table.append(rows(range(start, start + 10)))
+    first = table.refresh().version + 1
+    for key in (35, 55, 31, 75):
+        table.update({"x": "x + 1"}, f"id = {key}")
+    table.delete("id = 15")
+    table.append(rows(range(80, 90)))
+    of_values, of_ids = set[str](), set[str]()
+    open_one, open_small = StoredRows.open, StoredRows.small_files
+
+    def note(reader: StoredRows, files: pa.Table) -> None:
+        (of_values if reader._fields else of_ids).update(files["uri"].to_pylist())
+
+    def one(self: StoredRows, file: pa.Table, *given: Any) -> Any:
+        note(self, file)
+        return open_one(self, file, *given)
+
+    def small(self: StoredRows, files: pa.Table) -> Any:
+        for part, opened in open_small(self, files):
+            if opened is not None:
+                note(self, part)
+            yield part, opened
+
+    monkeypatch.setattr(StoredRows, "open", one)
+    monkeypatch.setattr(StoredRows, "small_files", small)
+    scan = table.refresh().changes(first, where="id = 35" if door == "where" else None, **chosen)
+    if door == "where":
+        found = scan.to_arrow().num_rows
+    elif door == "polars":
+        polars = pytest.importorskip("polars")
+        found = scan.to_polars(lazy=True).filter(polars.col("id") == 35).collect().height
+    else:
+        connection = pytest.importorskip("duckdb").connect()
+        scan.to_duckdb(connection, "changes")
+        found = len(connection.sql("SELECT id FROM changes WHERE id = 35").fetchall())
+    assert found == 2
+    if chosen == {"source": "feed"}:
+        # The files that the DELETE and the append add or remove are skipped; the log has no statistics of change files.
+        deletes = not properties
+        assert len(of_values) == 4 + deletes and not of_ids
+        assert all("/_change_data/" in uri for uri in of_values)
+        return
+    # With deletion vectors, an UPDATE adds a file, and two versions have changed rows of the same file.
+    assert len(of_values) <= (3 if properties else 4)
+    added = {uri for uri in of_ids if uri not in of_values}
+    assert len(added) <= 2 if "net" not in chosen else len(added) <= 8
 
 
 def test_versions_are_compared_as_the_rows_of_the_ones_before_are_read(tmp_path: Path, monkeypatch: Any) -> None:

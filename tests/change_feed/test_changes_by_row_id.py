@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, SchemaError, StorageError
 from tests.change_feed.test_change_rows import FEED, INSERTS, VECTORS, counted
 from tests.dml.tables import DDL, rows, rows_of
 from tests.extent import some
@@ -40,6 +41,11 @@ def split(found: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
 
 def state(table: DeltaTable, version: int) -> Counter[str]:
     return counted(rows_of(DeltaTable(table.snapshot.root, version)))
+
+
+def whole(row: dict[str, Any]) -> object:
+    """What both images of an update have, and no other change."""
+    return (row["id"], row["_commit_version"]) if row["_change_type"].startswith("update") else str(row)
 
 
 def play(table: DeltaTable, seed: int) -> None:
@@ -95,6 +101,9 @@ def test_changes_lead_from_each_version_to_the_next_and_net_ones_from_the_first_
         by_version = changes(table, start, source="rows")
         last = {row["id"]: row["_commit_version"] for row in sorted(by_version, key=lambda r: r["_commit_version"])}
         assert all(row["_commit_version"] == last[row["id"]] for row in net if ids)
+        matching = {whole(row) for row in net if row["x"] is not None and row["x"] % 3 == 1}
+        chosen = changes(table, start, net=True, source="rows", where="x % 3 = 1")
+        assert counted(chosen) == counted([row for row in net if whole(row) in matching])
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["ids", "values"])
@@ -180,6 +189,80 @@ def test_values_of_every_type_are_compared(tmp_path: Path) -> None:
     table.refresh()
     assert sorted({row["id"] for row in changes(table, 2)}) == [0, 1, 2]
     assert sorted({row["id"] for row in changes(table, 2, net=True)}) == [1, 2]
+
+
+def narrowed(folder: Path, value: int, *properties: dict[str, str], partitioned: bool = False) -> DeltaTable:
+    """A table whose integers are widened, and made narrow again by RESTORE."""
+    on = dict(pair for each in ({"delta.enableTypeWidening": "true"}, *properties) for pair in each.items())
+    ddl, by = "id INT, x SMALLINT, s STRUCT<a: INT>, l ARRAY<INT>, n TINYINT", ["n"] if partitioned else []
+    table = DeltaTable.create(folder, ddl, by, properties=on)
+
+    def appended(first: int, value: int) -> None:
+        each = {"x": value, "s": {"a": value}, "l": [value], "n": value if partitioned else 1}
+        schema = table.refresh().scan().to_arrow().schema
+        table.append(pa.Table.from_pylist([{"id": first + i, **each} for i in range(5)], schema))
+
+    appended(0, 1)
+    narrow = table.refresh().version
+    wider = {"x": "BIGINT", "s.a": "BIGINT", "l.element": "BIGINT", **({"n": "INT"} if partitioned else {})}
+    for name, kind in wider.items():
+        table.refresh().alter_sql(f"ALTER COLUMN {name} TYPE {kind}")
+    appended(5, value)
+    table.refresh().update({"x": "x + 1", "s": "s"}, "id IN (1, 7)")
+    table.refresh().restore(version=narrow)
+    return table.refresh()
+
+
+PREDICATES: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "x = 77": lambda row: row["x"] == 77,
+    "x > 5 AND id < 8": lambda row: row["x"] > 5 and row["id"] < 8,
+    "x IS NULL": lambda row: False,
+    "s.a = 1 OR id = 7": lambda row: row["s"]["a"] == 1 or row["id"] == 7,
+}
+
+
+@pytest.mark.parametrize("properties", [[], [IDS], [IDS, VECTORS, FEED]], ids=str)
+def test_values_that_fit_a_type_that_became_narrower_are_read(tmp_path: Path, properties: list[dict[str, str]]) -> None:
+    table = narrowed(tmp_path / "t", 77, *properties)
+    last = table.version
+    sources = ["feed", "rows"] if FEED in properties else ["rows"]
+    for source in sources:
+        for start in range(1, last + 1):
+            found = changes(table, start, source=source)
+            came, went = (
+                Counter(
+                    str([row[name] for name in table.schema.names]) for row in found if row["_change_type"] in types
+                )
+                for types in (INSERTS, DELETES)
+            )
+            before, after = (
+                Counter(str(list(row.values())) for row in rows_of(DeltaTable(table.uri, version)))
+                for version in (start - 1, last)
+            )
+            assert before + came - went == after and not went - before - came, (start, source)
+            for where, keep in PREDICATES.items():
+                some = changes(table, start, source=source, where=where)
+                matching = {whole(row) for row in found if keep(row)}
+                images = source == "rows" and properties
+                expected = [row for row in found if (whole(row) in matching if images else keep(row))]
+                assert Counter(map(str, some)) == Counter(map(str, expected)), (start, source, where)
+        assert not changes(table, 2, source="rows", net=True)
+
+
+def test_values_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    for number, (value, properties) in enumerate([(40_000, IDS), (3_000_000_000, IDS), (2**33 + 5, {})]):
+        table = narrowed(tmp_path / str(number), value, properties)
+        for where in (None, "x = 5", "x > 100", "x < 0"):
+            with pytest.raises(
+                StorageError, match=r"not one of its type, SMALLINT, .* become narrower, read the versions"
+            ):
+                table.changes(2, source="rows", where=where).to_arrow()
+        # Neither the values of rows that do not match are read, nor those of versions before.
+        assert not changes(table, 2, source="rows", where="x IS NULL")
+        before = DeltaTable(table.uri, table.version - 1)
+        assert len(changes(before, 2, source="rows")) == 9
+    with pytest.raises(SchemaError, match="The type of column 'n' changed from int to tinyint"):
+        narrowed(tmp_path / "p", 1000, IDS, partitioned=True).changes(2)
 
 
 def test_versions_without_row_ids_are_refused(tmp_path: Path) -> None:

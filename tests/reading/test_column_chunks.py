@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.reading.column_chunks import decode_columns
+from deltaskip import DeltaTable
+from deltaskip.reading import stored_rows
+from deltaskip.reading.column_chunks import decode_columns, decode_parts
 from deltaskip.reading.plain_columns import leaf_numbers
+from deltaskip.reading.stored_columns import without_views
+from deltaskip.stats.footer import OpenSource, read_footer
 from tests.extent import extent
 from tests.looped import looped
 
@@ -58,6 +65,7 @@ OPTIONS = st.fixed_dictionaries(
         "use_deprecated_int96_timestamps": st.booleans(),
         "write_statistics": st.booleans(),
         "write_page_checksum": st.booleans(),
+        "write_page_index": st.booleans(),
     }
 )
 
@@ -113,6 +121,49 @@ def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: s
     for name, array in whole.items():
         array.validate(full=True)
         assert array.equals(decoded(every[name])), name
+    most, views = data.draw(st.integers(1, 50)), data.draw(st.booleans())
+    own = read_footer(OpenSource(source), "")
+    given_rows = parquet.metadata, parquet.schema_arrow, group, leaves, own, most
+    parts = list(decode_parts(source, *given_rows, threads=views, views=leaves if views else ()))
+    # Without an offset index, or with a column that only pyarrow reads, there are none.
+    assert bool(parts) == bool(options["write_page_index"] and leaves and set(leaves) <= set(whole))
+    for name in leaves if parts else ():
+        array = pa.chunked_array([chunk for part in parts for chunk in part[name].chunks])
+        array.validate(full=True)
+        assert array.cast(without_views(array.type)).combine_chunks().equals(decoded(expected[name])), name
+
+
+ENCODINGS = {"use_dictionary": False, "column_encoding": {"a": "PLAIN", "s": "DELTA_BYTE_ARRAY"}}
+
+
+@pytest.mark.parametrize(("written", "stop"), [({}, -1), ({}, 2), (ENCODINGS, -1)], ids=str)
+def test_parts_end_where_only_pyarrow_reads_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: dict[str, Any], stop: int
+) -> None:
+    rows = pa.table({"a": range(4000), "s": [f"word {i % 7}" if i % 5 else None for i in range(4000)]})
+    table = DeltaTable.create(tmp_path, rows.schema)
+    table.append(rows)
+    [file] = tmp_path.glob("*.parquet")
+    limits: dict[str, Any] = {"data_page_size": 512, "write_batch_size": 50, "write_page_index": True}
+    pq.write_table(rows, file, row_group_size=1500, **limits, **written)
+    monkeypatch.setattr(stored_rows, "_AT_ONCE_BYTES", 100)
+    monkeypatch.setattr(stored_rows, "_PART_BYTES", 3000)
+    monkeypatch.setattr(stored_rows, "_BATCH_ROWS", 300)
+    read = list[int]()
+
+    def counted(*given: Any, **options: Any) -> Iterator[pa.Table]:
+        for part in decode_parts(*given, **options):
+            read.append(len(part))
+            yield part
+            if len(read) == stop:
+                return
+
+    monkeypatch.setattr(stored_rows, "decode_parts", counted)
+    for where, kept in ((None, rows), ("a % 3 = 0", rows.take(list(range(0, 4000, 3))))):
+        assert DeltaTable(tmp_path).scan(where).to_arrow().equals(kept)
+        assert DeltaTable(tmp_path).scan(where).to_polars().to_arrow().cast(rows.schema).equals(kept)
+    # One of the columns is encoded so that pyarrow reads it.
+    assert bool(read) != bool(written)
 
 
 def test_other_encodings_are_left_to_pyarrow() -> None:

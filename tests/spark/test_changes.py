@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.change_feed.test_changes_by_row_id import VECTORS, changes, made, play
+from deltaskip.errors import UnsupportedFeature
+from tests.change_feed.test_changes_by_row_id import IDS, VECTORS, changes, made, narrowed, play
 
 pytestmark = pytest.mark.spark
 
@@ -39,3 +40,10 @@ def test_a_predicate_of_the_session_chooses_the_rows_that_the_same_predicate_cho
             assert rows
     every = table.changes(1, source="rows", **chosen)
     assert keys([row.asDict() for row in every.to_spark(spark).collect()]) == keys(every.to_arrow().to_pylist())
+
+
+def test_a_type_that_became_narrower_is_refused(spark: Any, tmp_path: Path) -> None:
+    table = narrowed(tmp_path / "t", 77, IDS)
+    for start in (2, table.version):
+        with pytest.raises(UnsupportedFeature, match=r"changed from bigint to int between .* in this process"):
+            table.changes(start, source="rows").to_spark(spark)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from deltaskip.change_feed.change_rows import feed_column, feed_columns_of, with_feed_columns
 from deltaskip.change_feed.change_scan import ChangeScan, Matches
 from deltaskip.change_feed.feed_files import FileGroup
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan
@@ -50,7 +51,14 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
 
     Change data files, whole files and rows of files at known positions are one group of Spark scans each, whatever the
     number of versions; if Spark does not have to list the files, the first two are one scan.
+
+    Raises UnsupportedFeature if a type became narrower: Spark does not read files with the wider one.
     """
+    if scan.narrower is not None:
+        raise UnsupportedFeature(
+            f"{scan.narrower}, and Spark does not read files with the wider type: read the changes in this process "
+            f"(to_arrow, to_pandas, to_polars, to_duckdb), or those of the versions before and after it separately."
+        )
     session = session_facts(spark, scan)
     scan = read_by(scan, session)
     snapshot = scan.snapshot
