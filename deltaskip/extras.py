@@ -13,7 +13,7 @@ PACKAGES = {
     "postgres": ("sqlalchemy>=2.0", "psycopg2-binary>=2.9.5"),
     "unity": ("requests>=2.33", "urllib3>=2.8"),
     "geo": ("shapely>=2.0",),
-    "index": ("xxhash>=3.1",),
+    "index": ("xxhash>=3.2",),
     "sphere": ("shapely>=2.0", "spherely>=0.1"),
     "plot": ("pillow>=13.0",),
 }

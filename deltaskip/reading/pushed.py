@@ -12,8 +12,7 @@ from deltaskip.recursion import deep
 from deltaskip.sparkexpr import Inexact
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.arrow_expressions import ArrowTranslation, arrow_conjuncts, arrow_tree, fields_of, has_lists
-from deltaskip.sparkexpr.exact import NANOS_PER_MICRO, TimePart
+from deltaskip.sparkexpr.arrow_expressions import DuckDBTranslation, arrow_conjuncts, arrow_tree, fields_of, has_lists
 from deltaskip.sparkexpr.polars_expressions import PolarsTranslation, polars_tree
 
 if TYPE_CHECKING:
@@ -27,22 +26,6 @@ def pushed_polars_filter(scan: TableScan, expression: Any) -> n.Node | None:
         return translation.superset(polars_tree(expression))
     except (Inexact, RecursionError):
         return None
-
-
-class _DuckDBTranslation(ArrowTranslation):
-    """Translates the filters of DuckDB."""
-
-    def is_in(self, column: n.Column | TimePart, values: Sequence[n.Literal]) -> n.Node:
-        """Return `column IN (values)`. DuckDB cuts times in lists to microseconds, and evaluates such lists again."""
-        if isinstance(column, TimePart) or self._resolved(column).type not in t.NANOSECONDS:
-            return super().is_in(column, values)
-        parts: list[n.Node] = []
-        for each in values:
-            first: Any = self._constant(column, each).value
-            kind = self._resolved(column).type
-            least, above = n.Literal(first, kind), n.Literal(first + NANOS_PER_MICRO, kind)
-            parts.append(self.between(column, least, above, "left"))
-        return n.Or(tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +58,7 @@ class DuckDBFilter:
         except (Inexact, RecursionError):
             return cls(None, expression, None, None, expression)
         schema = scan.snapshot.schema
-        translation = _DuckDBTranslation(schema, scan.paths_by_name, nan_is_greatest=True)
+        translation = DuckDBTranslation(schema, scan.paths_by_name, nan_is_greatest=True)
         known, numbers, rest, others = [], [], [], []
         for part, tree in zip(parts, trees, strict=True):
             try:

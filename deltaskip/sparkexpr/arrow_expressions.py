@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.exact import Inexact, Translation, arrow_constant
-from deltaskip.sparkexpr.types.data_types import BOOLEAN, STRING, StructType
+from deltaskip.sparkexpr.exact import NANOS_PER_MICRO, Inexact, TimePart, Translation, arrow_constant
+from deltaskip.sparkexpr.types.data_types import BOOLEAN, NANOSECONDS, STRING, StructType
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
 
 _COMPARISONS = {
@@ -179,6 +179,22 @@ class ArrowTranslation(Translation):
         if not isinstance(tree, ArrowField):
             raise Inexact(f"{tree.name if isinstance(tree, ArrowCall) else 'a constant'} is not a column")
         return self.column(*tree.path)
+
+
+class DuckDBTranslation(ArrowTranslation):
+    """Translates the filters of DuckDB."""
+
+    def is_in(self, column: n.Column | TimePart, values: Sequence[n.Literal]) -> n.Node:
+        """Return `column IN (values)`. DuckDB cuts times in lists to microseconds, and evaluates such lists again."""
+        if isinstance(column, TimePart) or self._resolved(column).type not in NANOSECONDS:
+            return super().is_in(column, values)
+        parts: list[n.Node] = []
+        for each in values:
+            first: Any = self._constant(column, each).value
+            kind = self._resolved(column).type
+            least, above = n.Literal(first, kind), n.Literal(first + NANOS_PER_MICRO, kind)
+            parts.append(self.between(column, least, above, "left"))
+        return n.Or(tuple(parts))
 
 
 def _listed(options: Mapping[str, Any]) -> tuple[Sequence[n.Literal], bool]:
