@@ -12,6 +12,7 @@ from deltaskip.catalogs.staged import changed_since_read
 from deltaskip.catalogs.table_catalog import TableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.records import dataclass
+from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.text.sql_text import sql_error
@@ -350,7 +351,7 @@ def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: 
 
 def _nullable(schema: StructType) -> StructType:
     """The columns of a query as columns of a table. # delta-spark, CreateDeltaTableCommand: asNullable"""
-    return StructType(tuple(StructField(f.name, f.type, True, f.metadata) for f in schema.fields))
+    return StructType(tuple(StructField(f.name, all_nullable(f.type), True, f.metadata) for f in schema.fields))
 
 
 def _table_options(reader: StatementReader, found: dict[str, Any]) -> None:

@@ -272,6 +272,15 @@ def test_create_table_as_select_is_whole_or_not_there(catalog: MemoryCatalog, sp
     assert catalog.load_table("db.c").detail().clustering_columns == ("a",)
 
 
+def test_a_table_of_a_query_accepts_null_at_every_depth(catalog: MemoryCatalog, spark: Any) -> None:
+    query = "SELECT 1L id, named_struct('a', 1, 'b', array(named_struct('c', 1))) st UNION ALL SELECT 2L, NULL"
+    sql(catalog, spark, f"CREATE TABLE db.deep AS {query}")
+    assert sql(catalog, spark, "SELECT id FROM db.deep WHERE st IS NULL") == [(2,)]
+    kept = catalog.load_table("db.deep").schema
+    wanted = "id BIGINT, st STRUCT<a: INT, b: ARRAY<STRUCT<c: INT>>>"
+    assert kept == ds.DeltaTable.create(catalog.load_table("db.deep").uri + "-twin", wanted).schema
+
+
 def test_answers_are_dataframes_with_a_session(catalog: MemoryCatalog, spark: Any) -> None:
     assert catalog.sql(spark, "CREATE NAMESPACE other").columns == []
     assert sql(catalog, spark, "SHOW NAMESPACES") == [("db",), ("other",)]
