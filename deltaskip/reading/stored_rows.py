@@ -658,9 +658,9 @@ class StoredRows:
         return StoredBatch(positions, columns)
 
     def _repeated(self, name: str, value: pa.Array, rows: int) -> pa.Array:
-        """The value of a constant for so many rows; batches share the memory."""
+        """The value of a constant for so many rows; batches of a file share the memory."""
         known = self._last.get(name)
-        if known is None or len(known[1]) < rows or not known[0].equals(value):
+        if known is None or len(known[1]) < rows or known[0] is not value:
             known = self._last[name] = value, pa.repeat(value[0], rows)
         return known[1].slice(0, rows)
 
