@@ -366,6 +366,8 @@ FACE_MODULES = {
     "values.arrow_nested", "values.arrow_values", "values.calendar", "values.zone_rules",
 }  # fmt: skip
 LARGEST_FACE = 60
+# Values of users, which may be anything, and the demonstration.
+MAKES_SCALARS = {"reading/located_rows.py", "demo.py"}
 
 
 def test_the_language_knows_nothing_of_tables() -> None:
@@ -407,6 +409,21 @@ def test_functions_that_change_every_node_take_trees_of_any_depth() -> None:
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and ast.unparse(call.func) in ("transform", "n.transform", "nodes.transform")
         if re.search(rf"\b{node.name}\b", ast.unparse(call.args[-1]))
+    ]
+    assert not wrong, wrong
+
+
+def test_scalars_and_tables_without_rows_are_made_in_one_place() -> None:
+    """pyarrow imports pandas for each that it makes of a Python value or a schema: see `arrow_values`."""
+    wrong = [
+        f"{ident(path)}:{node.lineno}"
+        for path in python_modules()
+        if room_of(path) not in {*SPARK_ROOMS, "cli"} and ident(path) not in MAKES_SCALARS
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        if ast.unparse(node.func) == "pa.scalar"
+        or (isinstance(node.func, ast.Attribute) and node.func.attr == "empty_table")
+        or (ast.unparse(node.func).endswith("fill_null") and isinstance(node.args[-1], ast.Constant))
     ]
     assert not wrong, wrong
 

@@ -20,7 +20,7 @@ from deltaskip.log.loading import check_same_table
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
-from deltaskip.sparkexpr.values.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, one_chunk
 from deltaskip.storage import is_local, join
 from deltaskip.storage.gate import delete_empty_folder, delete_file
 from deltaskip.storage.tree import files_below
@@ -110,12 +110,12 @@ def _lists(snapshot: Snapshot) -> dict[str, bytes]:
     adds = snapshot.adds(["path", "partition_values"])
     paths = hadoop_paths(snapshot.table_root, adds["path"])
     if is_local(snapshot.root):
-        paths = pc.binary_join_element_wise(pa.scalar("file:"), paths, "")
+        paths = pc.binary_join_element_wise(arrow_scalar("file:", pa.string()), paths, "")
     names = snapshot.partition_columns
     if not names:
         return {"": _text(paths.to_pylist())}
     values = one_chunk(adds["partition_values"])
-    columns = [pc.map_lookup(values, pa.scalar(name), "first") for name in names]
+    columns = [pc.map_lookup(values, arrow_scalar(name, pa.string()), "first") for name in names]
     table = pa.table([*columns, paths], [*map(str, range(len(names))), "path"])
     grouped = table.group_by(table.column_names[:-1], use_threads=False).aggregate([("path", "list")])
     lists: dict[str, list[str]] = {}

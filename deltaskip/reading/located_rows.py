@@ -18,7 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.types import StructField
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.storage import storage_for
 
 LOCATED_COLUMNS = [*READ_COLUMNS, "base_row_id", "default_row_commit_version"]
@@ -87,6 +87,6 @@ class LocatedReader(RowReader):
             location = hadoop_path(self.rows.table_root, file["uri"][0].as_py())
             info = storage_for(location, near=self.rows.storage).info(location)
             found |= {"file_size": info.size, "file_block_length": info.size}
-            found["file_modification_time"] = pa.scalar(info.modified_ms * 1000, pa.timestamp("us", "UTC"))
+            found["file_modification_time"] = arrow_scalar(info.modified_ms * 1000, pa.timestamp("us", "UTC"))
         found |= dict(zip(_IDS, (file["base_row_id"][0], file["default_row_commit_version"][0]), strict=True))
         return {name: value if isinstance(value, pa.Scalar) else pa.scalar(value) for name, value in found.items()}

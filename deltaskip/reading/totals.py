@@ -30,7 +30,15 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, filled, numpy_values, one_chunk, tuple_codes
+from deltaskip.sparkexpr.values.arrow_values import (
+    arrow_array,
+    arrow_scalar,
+    exact_sum,
+    filled,
+    numpy_values,
+    one_chunk,
+    tuple_codes,
+)
 from deltaskip.stats.layout import Side
 
 if TYPE_CHECKING:
@@ -379,7 +387,7 @@ def _normal(values: pa.Array) -> pa.Array:
     """Values of keys as Spark returns them: 0.0 for -0.0."""
     if not pa.types.is_floating(values.type):
         return values
-    return pc.if_else(pc.equal(values, 0.0), pa.scalar(0.0, values.type), values)
+    return pc.if_else(pc.equal(values, 0.0), arrow_scalar(0.0, values.type), values)
 
 
 def _ids(columns: Sequence[pa.Array], known: Sequence[pa.Array]) -> np.ndarray:

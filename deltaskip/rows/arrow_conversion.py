@@ -36,7 +36,7 @@ from deltaskip.sparkexpr.evaluation import CollatedOrder, never_fails
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.values.arrow_nested import list_items, map_lists
-from deltaskip.sparkexpr.values.arrow_values import TRUE, domain_values, is_true, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_scalar, domain_values, is_true, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 
 # Below this, starting threads takes longer than they save.
@@ -163,7 +163,7 @@ class ArrowRows:
             return values
         if not self.has_warned and self._watched.losses is not None:
             self._watched.losses.append(empty_partition(t.display_name([column.field.name])))
-        return pc.if_else(empty, pa.scalar(None, values.type), values)
+        return pc.if_else(empty, arrow_scalar(None, values.type), values)
 
     def _numbered(self, name: str, n_rows: int) -> pa.Array:
         block, self.identities[name] = self.identities[name].block(n_rows)

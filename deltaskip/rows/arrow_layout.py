@@ -136,7 +136,7 @@ def floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
     """Return integers divided by a number and rounded down, as integers of a type."""
     values = np.asarray(filled(array, 0)) // divisor
     divided = pa.array(values).cast(kind)
-    return pc.if_else(array.is_valid(), divided, pa.scalar(None, kind)) if array.null_count else divided
+    return pc.if_else(array.is_valid(), divided, arrow_scalar(None, kind)) if array.null_count else divided
 
 
 def scalar_text(value: pa.Scalar) -> str:

@@ -23,7 +23,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.values import cast_value, first_not_wkb, java_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, filled, one_chunk, typed_array
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone
 
 WRITE_FROM_SPARK = "Write the rows as a DataFrame of a Spark session."
@@ -136,7 +136,7 @@ def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
     """
     members = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     # Members are not null in the type, so below a null they are empty.
-    stored = [pc.fill_null(members[f.name], pa.scalar(b"", pa.binary())) for f in t.VARIANT_STORAGE]
+    stored = [filled(members[f.name], b"") for f in t.VARIANT_STORAGE]
     found = dict(zip((f.name for f in t.VARIANT_STORAGE), stored, strict=True))
     _check_variants(found["metadata"], found["value"], array, path, where)
     mask = array.is_null() if array.null_count else None

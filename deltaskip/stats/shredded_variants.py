@@ -70,8 +70,8 @@ def _variant(array: pa.StructArray) -> pa.Array:
     # A variant that is missing where one is required is null.
     values = pc.if_else(pc.and_(there, values.is_null()), _NULL, values) if values.null_count else values
     found = {
-        _VALUE: pc.fill_null(values, pa.scalar(b"", values.type)).cast(pa.binary()),
-        _METADATA: pc.fill_null(metadata.cast(pa.binary()), pa.scalar(b"", pa.binary())),
+        _VALUE: filled(values, b"").cast(pa.binary()),
+        _METADATA: filled(metadata.cast(pa.binary()), b""),
     }
     return pa.StructArray.from_arrays(
         [found[field.name] for field in VARIANT_STORAGE], fields=list(VARIANT_STORAGE), mask=_nulls(array)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.nodes import Node, few_columns
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, one_chunk
 
 _ROWS_PER_DATE = 8
 
@@ -32,7 +32,7 @@ def encoded_dates(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray | No
     if first is None or _ROWS_PER_DATE * (last - first + 1) > len(array):
         return None
     days = arrow_array(np.arange(first, last + 1, dtype=np.int32)).view(pa.date32())
-    return pa.DictionaryArray.from_arrays(pc.subtract(array.view(pa.int32()), pa.scalar(first, pa.int32())), days)
+    return pa.DictionaryArray.from_arrays(pc.subtract(array.view(pa.int32()), arrow_scalar(first, pa.int32())), days)
 
 
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:

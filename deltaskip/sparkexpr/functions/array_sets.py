@@ -26,7 +26,7 @@ from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.monotone import listed_in
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, LONG, VOID, ArrayType, DataType
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
     Lists,
@@ -96,7 +96,7 @@ def _contains_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Valu
     if not v.is_constant(args[1]):
         there = there & valid_rows(args[1])
     values = arrow_array(found)
-    return values if there.all() else pc.if_else(arrow_array(there), values, pa.scalar(None, pa.bool_()))
+    return values if there.all() else pc.if_else(arrow_array(there), values, arrow_scalar(None, pa.bool_()))
 
 
 def _position_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
@@ -236,7 +236,7 @@ def _overlap_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Value
     for lists, null in zip((left, right), nulls, strict=True):
         unknown[lists.owners()[null]] = True
     unknown &= ~found & (left.lengths > 0) & (right.lengths > 0)
-    return pc.if_else(arrow_array(there & ~unknown), arrow_array(found), pa.scalar(None, pa.bool_()))
+    return pc.if_else(arrow_array(there & ~unknown), arrow_array(found), arrow_scalar(None, pa.bool_()))
 
 
 _SET_OF_BOTH = _set_result(lambda one, other: one or other)

@@ -24,7 +24,7 @@ from deltaskip.sparkexpr.preimages.steps import Inverted
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.sparkexpr.values.calendar import Zone
 
 _BITMAP = 32_768
@@ -136,7 +136,7 @@ def _factorial_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Val
     given = v.numbers(v.column(args[0]))
     known = (given >= 0) & (given <= 20)
     found = v.made(_FACTORIALS[np.where(known, given, 0)], pa.int64(), args[0])
-    return found if known.all() else pc.if_else(arrow_array(known), found, pa.scalar(None, pa.int64()))
+    return found if known.all() else pc.if_else(arrow_array(known), found, arrow_scalar(None, pa.int64()))
 
 
 def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:

@@ -23,7 +23,7 @@ from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.geospatial import crs_of_srid, same_crs, srid_of
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.wkb import first_not_wkb, is_wkb
 
@@ -139,7 +139,7 @@ def _srid(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _srid_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     shapes = v.column(args[0])
-    found = pa.repeat(pa.scalar(_srid((), call, zone), pa.int32()), len(shapes))
+    found = pa.repeat(arrow_scalar(_srid((), call, zone), pa.int32()), len(shapes))
     return pc.if_else(shapes.is_valid(), found, v.none_of(pa.int32())) if shapes.null_count else found
 
 

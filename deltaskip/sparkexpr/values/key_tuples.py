@@ -15,7 +15,14 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import FLOATING, ArrayType, DataType, StructType
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk, typed_array
+from deltaskip.sparkexpr.values.arrow_values import (
+    arrow_array,
+    arrow_scalar,
+    filled,
+    numpy_values,
+    one_chunk,
+    typed_array,
+)
 
 if TYPE_CHECKING:
     from deltaskip.sparkexpr.collations.collation import Collation
@@ -65,7 +72,7 @@ class KeyTuples:
         for place, each, type_, order in zip(self._index(orders), values, self.types, orders, strict=True):
             codes, known = place.codes(codes, _form(each, type_, order))
             found &= known
-        return pc.if_else(valid, arrow_array(found), pa.scalar(None, pa.bool_()))
+        return pc.if_else(valid, arrow_array(found), arrow_scalar(None, pa.bool_()))
 
     def has(self, values: Sequence[object]) -> bool:
         """Return whether a tuple is one of these. Strings are compared by their bytes.
@@ -169,7 +176,7 @@ def _framed(values: pa.Array, type_: DataType) -> pa.Array:
     found = found.cast(pa.binary())
     lengths = pc.binary_length(found).cast(pa.string()).cast(pa.binary())
     whole = pc.binary_join_element_wise(lengths, found, b":")
-    return one_chunk(pc.if_else(pc.is_valid(values), whole, pa.scalar(b"-", pa.binary())))
+    return one_chunk(pc.if_else(pc.is_valid(values), whole, arrow_scalar(b"-", pa.binary())))
 
 
 def _zero(kind: pa.DataType) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import Metadata
@@ -21,6 +20,7 @@ from deltaskip.log.segment import list_commits
 from deltaskip.schema.mapping import ID_KEY, field_id
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.storage.interface import read_whole
 from deltaskip.txn.validation.commit_facts import CommitFacts
 
@@ -142,7 +142,7 @@ def _used_by_files(facts: CommitFacts, names: Collection[str]) -> str | None:
     for name in names:
         pattern = f'"(nullCount|minValues|maxValues)".*"{re.escape(name)}"'
         for adds in facts.base.add_batches(_BATCH_ROWS, ["stats"]):
-            if pc.any(pc.match_substring_regex(pc.fill_null(adds["stats"], pa.scalar("")), pattern)).as_py():
+            if pc.any(pc.match_substring_regex(filled(adds["stats"], ""), pattern)).as_py():
                 return name
     return None
 
