@@ -36,6 +36,23 @@ def test_intervals_are_read_written_and_compared_by_a_session(spark: Any, tmp_pa
     assert rows["m"].to_pylist() == [18, None, 36]
 
 
+def test_intervals_of_months_are_refused_where_rows_pass_through_python(spark: Any, tmp_path: Path) -> None:
+    ds.register_format(spark)
+    table = ds.DeltaTable.create(str(tmp_path / "t"), INTERVALS)
+    rows = spark.sql("SELECT 4L AS id, INTERVAL '2' DAY AS d, INTERVAL '3' YEAR AS m")
+    table.append(rows)
+    for door in (
+        lambda: table.scan(engine="spark").to_spark(spark),
+        lambda: spark.read.format("deltaskip").load(table.uri),
+        lambda: table.read_stream(spark),
+        lambda: rows.write.format("deltaskip").mode("append").save(table.uri),
+    ):
+        with pytest.raises(Exception, match=r"'m' .* is INTERVAL YEAR.*which tasks do not (read|write)"):
+            door()
+    assert table.version == 1
+    assert spark.read.format("deltaskip").option("columns", "id").load(table.uri).collect()[0].id == 4
+
+
 def test_nanoseconds_are_refused_by_name_where_a_session_reads_them(spark: Any, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(str(tmp_path / "t"), "id BIGINT, n TIMESTAMP_NANOS")
     table.append(pa.table({"id": [1], "n": pa.array([5], pa.timestamp("ns", "UTC"))}))

@@ -73,15 +73,29 @@ def spark_type(data_type: t.DataType) -> spark_types.DataType:
 
 
 def check_returned_by_python(fields: Sequence[t.StructField], table: str, cure: str) -> None:
-    """Raise UnsupportedFeature for shapes, and for structs with a void field: Spark takes no such rows from Python."""
+    """Raise UnsupportedFeature for types of which Spark takes no rows from Python.
+
+    They are shapes, intervals of months, and structs with a void field.
+    """
     for field in fields:
-        if any(isinstance(each, t.GEOSPATIAL) for each in t.nested_types(field.type)):
+        if any(isinstance(each, t.GEOSPATIAL) or each == t.YEAR_MONTH for each in t.nested_types(field.type)):
             text = t.simple_string(field.type).upper()
             raise UnsupportedFeature(f"The column {field.name!r} of {table} is {text}, which tasks do not read: {cure}")
         if field.type != t.VOID and holds_void(field.type):
             raise UnsupportedFeature(
                 f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not accept from "
                 f"Python: {cure}"
+            )
+
+
+def check_given_to_python(schema: spark_types.StructType, table: str) -> None:
+    """Raise UnsupportedFeature for intervals of months, of which pyarrow has no arrays, so that tasks get no rows."""
+    for field in schema.fields:
+        if "interval year" in field.dataType.simpleString() or "interval month" in field.dataType.simpleString():
+            text = field.dataType.simpleString().upper()
+            raise UnsupportedFeature(
+                f"The column {field.name!r} of the rows for {table} is {text}, which tasks do not write: call "
+                f"DeltaTable({table!r}).append(rows)."
             )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.reading.table_scan import TableScan
-from deltaskip.spark.columns.spark_types import check_returned_by_python, spark_schema
+from deltaskip.spark.columns.spark_types import check_given_to_python, check_returned_by_python, spark_schema
 from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions, option_words
@@ -95,15 +95,16 @@ class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:
         """The writer of the rows.
 
-        Raises as `PlannedWrite.of` does.
+        Raises as `PlannedWrite.of` does, and UnsupportedFeature for a type that tasks do not write.
         """
+        check_given_to_python(schema, self._options.path)
         return BatchWriter(SourceWriteOptions(self._options, overwrite), schema)
 
     @_says
     def streamWriter(self, schema: spark_types.StructType, overwrite: bool) -> Any:
         """The writer of the rows of a stream.
 
-        Raises UnsupportedFeature for the output mode complete, and for Spark 4.0.
+        Raises UnsupportedFeature for the output mode complete, for a type that tasks do not write, and for Spark 4.0.
         """
         path = self._options.path
         if overwrite:
@@ -117,6 +118,8 @@ class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
                 f"the function of foreachBatch."
             )
         from deltaskip.spark.source.stream_write import StreamWriter
+
+        check_given_to_python(schema, path)
 
         return StreamWriter(SourceWriteOptions(self._options, overwrite), schema)
 
