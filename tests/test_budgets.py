@@ -58,7 +58,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "maintenance": 5_750,
     "mutants": 450,
     "reading": 6_250,
-    "reference": 10_100,
+    "reference": 10_250,
     "rows": 3_900,
     "schema": 400,
     "skipping": 8_000,
