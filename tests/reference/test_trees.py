@@ -113,3 +113,10 @@ def test_the_scenarios_have_what_they_are_named_for(written: Path) -> None:
     entries = [pq.read_table(path) for path in (written / "inside_commits" / "metadata").glob("root-*.parquet")]
     infos = [info for table in entries for info in table["manifest_info"].to_pylist() if info]
     assert any(info["dv"] for info in infos), "no manifest has deleted entries"
+
+
+@pytest.mark.long
+def test_commits_of_both_engines_in_turns_have_equal_snapshots(tmp_path: Path) -> None:
+    require_delta_spark()
+    run_module("tests.reference.tree_turns", tmp_path, "200", alone=True)
+    assert len(list((tmp_path / "t" / "metadata").glob("root-*.parquet"))) > 10

@@ -21,6 +21,7 @@ from deltaskip.sparkexpr.values.arrow_values import FALSE, TRUE, arrow_array, ar
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.logged_stats import LoggedStats, StatisticsSource
+from deltaskip.stats.merged_stats import with_expression_stats
 from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_column
 from deltaskip.stats.tight_bounds import are_tight, writes_tight_bounds
 
@@ -128,9 +129,11 @@ class LoggedFiles:
         for text, mask in masks:
             for number in pc.indices_nonzero(pc.and_(mask, known)).to_pylist():
                 why.setdefault(number, text)
-        paths = self.batch["path"]
+        paths, logged_texts = self.batch["path"], self.batch["stats"]
         for number in sorted(why):
-            yield paths[number].as_py(), str(computed[number]), why[number]
+            # Bounds of expressions, which are not looked at, stay.
+            right = with_expression_stats(str(computed[number]), logged_texts[number].as_py(), {})
+            yield paths[number].as_py(), right, why[number]
 
 
 def _read(texts: pa.Array) -> LoggedStats:

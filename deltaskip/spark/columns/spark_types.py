@@ -192,7 +192,10 @@ def _field_type(field: t.StructField, mode: t.MappingMode, stored: bool = False)
                 return _PRIMITIVES[data_type]()
             case _:
                 name = getattr(data_type, "name", data_type)
-                raise SchemaError(f"Column {field.name!r} is of type {name}, which cannot be read through Spark.")
+                raise SchemaError(
+                    f"Column {field.name!r} is of type {name}, which cannot be read through Spark: select the other "
+                    f"columns, or read and change the rows without Spark."
+                )
 
     return of(field.type, field.name)
 

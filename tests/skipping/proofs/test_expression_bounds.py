@@ -313,3 +313,14 @@ def test_bounds_of_expressions_are_not_lost_by_a_commit(tmp_path: Path) -> None:
     transaction.add_again(replace(with_stats(file, '{"numRecords": 2}'), data_change=False))
     with pytest.raises(InvalidCommit, match="bounds u of clustering expressions"):
         transaction.commit()
+
+
+def test_repairs_of_other_statistics_keep_bounds_of_expressions(tmp_path: Path) -> None:
+    rows = some_rows(random.Random(3))
+    builder = TableBuilder(tmp_path, SCHEMA, protocol=protocol())
+    pq.write_table(rows, tmp_path / "a.parquet")
+    wrong = {"numRecords": len(rows), "minValues": {"i": 10**6}, "maxValues": {"i": 10**6}, "expressionStats": GOOD}
+    builder.commit(domain(), add("a.parquet", wrong, size=(tmp_path / "a.parquet").stat().st_size))
+    ds.DeltaTable(str(tmp_path)).verify(data=True, repair=True)
+    [stats] = [json.loads(each["stats"]) for each in logged(tmp_path, 1, kind="add")]
+    assert stats["minValues"]["i"] < 10**6 and stats["expressionStats"] == GOOD
