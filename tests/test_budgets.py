@@ -35,7 +35,7 @@ LIMITS: dict[str, int] = {
     "sparkexpr": 42_050,
     "statements": 5_750,
     "stats": 5_950,
-    "storage": 3_700,
+    "storage": 3_750,
     "table": 4_950,
     "transforms": 800,
     "txn": 6_000,

@@ -355,15 +355,22 @@ def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
 
 
 def _hint(storage: Storage, root: str) -> tuple[int | None, Callable[[str], list[FileInfo]]]:
-    """The version of the hint, and a function that lists the log from a name on. A store does both at once."""
+    """The version of the hint, and a function that lists the log from a name on. A store does both at once.
+
+    A log of many files is then listed from that version on, since a store lists only so many at a time.
+    """
+    folder = join(root, LOG_FOLDER)
     if not storage.remote:
-        return read_hint(storage, join(root, LOG_FOLDER)), partial(_list, storage, root)
+        return read_hint(storage, folder), partial(_list, storage, root)
     with ThreadPoolExecutor(1, "deltaskip") as beside:
-        listing = beside.submit(_list, storage, root, "0")
-        hint = read_hint(storage, join(root, LOG_FOLDER))
+        listing = beside.submit(getattr(storage, "list_first", lambda folder: storage.list_from(folder, "0")), folder)
+        hint = read_hint(storage, folder)
 
     def listed(start_name: str) -> list[FileInfo]:
-        return [file for file in listing.result() if file.name >= start_name]
+        found = listing.result()
+        if found is None:
+            return _list(storage, root, start_name)
+        return [file for file in found if file.name >= start_name]
 
     return hint, listed
 

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -35,6 +35,8 @@ _BULK_DELETES = 1000
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 # Endpoints and buckets that are known to have conditional writes.
 _CHECKED: set[tuple[str, str]] = set()
+# The most objects that one answer of a store lists.
+_PAGE = 1000
 # Rows of a batch of a listing: several pages of a store's answers.
 _LISTED = 1 << 14
 
@@ -168,6 +170,9 @@ class ObjectStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name; a missing one has none."""
+        if start_name.isdigit():
+            # The store leaves out what is before a version of a log, which has few folders.
+            return self._entries(directory, start_name, self._below(directory, start_name))
         listed = self._children(directory)
         found = {
             name: interface.FileInfo(name, join(directory, name), 0, 0, "directory")
@@ -179,6 +184,22 @@ class ObjectStorage:
             name = item["path"].rpartition("/")[2]
             if name >= start_name:
                 found[name] = _info(name, join(directory, name), item)
+        return _sorted(found.values())
+
+    def list_first(self, directory: str) -> list[interface.FileInfo] | None:
+        """Return what `list_from` returns if the store lists all that is below the directory at once; else None."""
+        found = self._below(directory, None, _PAGE)
+        return None if len(found) == _PAGE else self._entries(directory, "", found)
+
+    def _entries(self, directory: str, start_name: str, items: Iterable[Any]) -> list[interface.FileInfo]:
+        """The entries of a directory with names >= start_name, sorted by name, of objects below it."""
+        found: dict[str, interface.FileInfo] = {}
+        for item in items:
+            name, inside, _ = item["path"].removeprefix(self._key(directory)).lstrip("/").partition("/")
+            if name >= start_name and not inside:
+                found[name] = _info(name, join(directory, name), item)
+            elif name >= start_name:
+                found.setdefault(name, interface.FileInfo(name, join(directory, name), 0, 0, "directory"))
         return _sorted(found.values())
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
@@ -421,26 +442,48 @@ class ObjectStorage:
         return location[len(self.base) :].lstrip("/")
 
     def _children(self, directory: str) -> Any:
-        """The objects and prefixes directly below a directory. Raises StorageError if a store lists without an end."""
-        import asyncio
-
+        """The objects and prefixes directly below a directory."""
         import obstore
 
-        seconds = options.listing_seconds
+        key = self._key(directory) or None
+        return _in_time(directory, lambda: obstore.list_with_delimiter_async(self._store, key))
+
+    def _below(self, directory: str, start_name: str | None, most: int | None = None) -> Sequence[Any]:
+        """The objects below a directory after a name. most: The first ones only."""
+        import obstore
 
         async def listed() -> Any:
-            listing = obstore.list_with_delimiter_async(self._store, self._key(directory) or None)
-            try:
-                return await asyncio.wait_for(listing, seconds)
-            except TimeoutError as error:
-                raise StorageError(
-                    f"Cannot read {directory}: the store has not listed it within {seconds} seconds; check the "
-                    f"endpoint, or set deltaskip.options.listing_seconds for a folder of very many files."
-                ) from error
+            key = f"{self._key(directory)}/".lstrip("/")
+            after = None if start_name is None else f"{key}{start_name}"
+            found = obstore.list(self._store, key or None, offset=after, chunk_size=most or _LISTED)
+            if most is None:
+                return await found.collect_async()
+            async for page in found:
+                return page
+            return ()
 
-        # The caller's thread may already have an event loop.
-        with backend_errors(directory), ThreadPoolExecutor(1, "deltaskip") as pool:
-            return pool.submit(asyncio.run, listed()).result()
+        found: Sequence[Any] = _in_time(directory, listed)
+        return found
+
+
+def _in_time(directory: str, listing: Callable[[], Awaitable[Any]]) -> Any:
+    """What a store lists of a directory. Raises StorageError if it lists without an end."""
+    import asyncio
+
+    seconds = options.listing_seconds
+
+    async def listed() -> Any:
+        try:
+            return await asyncio.wait_for(listing(), seconds)
+        except TimeoutError as error:
+            raise StorageError(
+                f"Cannot read {directory}: the store has not listed it within {seconds} seconds; check the "
+                f"endpoint, or set deltaskip.options.listing_seconds for a folder of very many files."
+            ) from error
+
+    # The caller's thread may already have an event loop.
+    with backend_errors(directory), ThreadPoolExecutor(1, "deltaskip") as pool:
+        return pool.submit(asyncio.run, listed()).result()
 
 
 def _info(name: str, path: str, item: Any) -> interface.FileInfo:

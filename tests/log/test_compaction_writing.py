@@ -98,3 +98,23 @@ def test_what_has_no_reconciled_form_is_not_compacted(table: TableBuilder, last:
     table.raw_commit(20, json.dumps(remove("f3")) + "\n")
     assert write_compaction(snapshot, 20) == f"{1:020d}.{20:020d}.compacted.json"
     assert write_compaction(snapshot, 20) is None
+
+
+@pytest.mark.parametrize("hint", [True, False])
+def test_a_store_lists_a_long_log_from_the_checkpoint_on(server: SlowS3, hint: bool) -> None:
+    path = server.folder / "bucket" / f"long{hint}"
+    table = TableBuilder(path)
+    for version in range(2_200):
+        table.commit(add(f"f{version}"), *([remove(f"f{version - 1}")] if version else []))
+    ds.DeltaTable(path, version=2_150).checkpoint()
+    if not hint:
+        (table.log / "_last_checkpoint").unlink()
+    server.begin()
+    found = stored_at(server, path.name)
+    assert found.scan().files()["uri"].to_pylist() == [f"s3://bucket/{path.name}/f2199"]
+    # The first page, beside the hint, and what follows the checkpoint; else all three pages.
+    assert sum("list-type" in each for each in server.log) == (2 if hint else 1 + 3)
+    table.commit(add("more"))
+    server.begin()
+    assert found.refresh().version == 2_200
+    assert sum("list-type" in each for each in server.log) == 1
