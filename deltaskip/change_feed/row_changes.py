@@ -95,9 +95,9 @@ def every_row(parts: Iterable[FileRows], kind: int, version: int) -> Rows:
     found = list(parts)
     counts = [len(part.ids) for part in found]
     positions = [np.arange(p.start, p.stop) if isinstance(p := part.positions, range) else p for part in found]
-    shared = (np.broadcast_to(np.int64(number), sum(counts)) for number in (version, kind))
+    versions, types = (np.broadcast_to(np.int64(number), sum(counts)) for number in (version, kind))
     files = np.repeat(np.array([part.file for part in found], np.int64), counts)
-    return Rows(_joined([part.ids for part in found]), *shared, files, _joined(positions))
+    return Rows(_joined([part.ids for part in found]), versions, types, files, _joined(positions))
 
 
 def _joined(arrays: Sequence[npt.NDArray[np.integer[Any]]]) -> Ints:
