@@ -1,5 +1,7 @@
 """Random histories by delta-spark and deltaskip; their change feed against delta-spark's and against a model of rows.
 
+In Spark 4.2 and newer, changes by row ids are compared with those of CHANGES, too.
+
     python -m tests.reference.playing change_feed ANSWERS.json [SEED ...]
 
 ANSWERS.json has by seed the error that it ended with and the operations before it; null if everything agrees.
