@@ -21,6 +21,8 @@ _TYPES: tuple[ChangeType, ...] = ("insert", "delete", "update_preimage", "update
 INSERT, DELETE, PREIMAGE, POSTIMAGE = range(4)
 _MOVED = -1
 _PAIRS_AT_ONCE = 1 << 18
+# Hashes of more rows are paired one share after the other.
+_PAIRED_AT_ONCE = 1 << 22
 # A table has at most so many places for each number.
 _SPAN = 8
 _MOST_SHORT = np.iinfo(np.int32).max
@@ -54,9 +56,8 @@ class Rows:
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
         """Return the rows of all parts."""
-        nothing = np.zeros(0, np.int64)
         names = ("ids", "versions", "types", "files", "positions")
-        return cls(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))
+        return cls(*(_joined([getattr(part, name) for part in parts]) for name in names))
 
 
 Values: TypeAlias = Callable[[Rows], pa.Table]
@@ -90,16 +91,23 @@ class FileRows:
 
 
 def every_row(parts: Iterable[FileRows], kind: int, version: int) -> Rows:
-    """Return all rows as changed by a version."""
-    each = ((part, np.arange(len(part.ids))) for part in parts)
-    return Rows.joined([part.changed(at, np.full(len(at), kind), version) for part, at in each])
+    """Return all rows as changed by a version. Few of them may be left, so that they share the version and the type."""
+    found = list(parts)
+    counts = [len(part.ids) for part in found]
+    positions = [np.arange(p.start, p.stop) if isinstance(p := part.positions, range) else p for part in found]
+    versions, types = (np.broadcast_to(np.int64(number), sum(counts)) for number in (version, kind))
+    files = np.repeat(np.array([part.file for part in found], np.int64), counts)
+    return Rows(_joined([part.ids for part in found]), versions, types, files, _joined(positions))
+
+
+def _joined(arrays: Sequence[npt.NDArray[np.integer[Any]]]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *arrays])
 
 
 def of_ids(version: int, added: Iterable[FileRows], removed: Iterable[FileRows]) -> Rows:
     """Return the changed rows among those of a version's files; of the added ones one part at a time is in memory."""
     old = list(removed)
-    nothing = np.zeros(0, np.int64)
-    ids, versions = (np.concatenate([nothing, *(getattr(part, name) for part in old)]) for name in ("ids", "versions"))
+    ids, versions = (_joined([getattr(part, name) for part in old]) for name in ("ids", "versions"))
     places = _Places(ids)
     types, found = np.full(len(ids), DELETE, np.int8), list[Rows]()
     for part in added:
@@ -170,20 +178,34 @@ def without_equal(added: Rows, removed: Rows, values: Values) -> Rows:
 
 def _pairs(left: Ints, right: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """The indexes of equal numbers on both sides, each number as often as the side has it that has it less often."""
+    shares = 1 + (len(left) + len(right)) // _PAIRED_AT_ONCE
+    pairs = []
+    for share in range(shares):
+        own = [np.flatnonzero(side % shares == share) for side in (left, right)]
+        found = _pairs_among(left[own[0]], right[own[1]])
+        pairs.append([places[at] for places, at in zip(own, found, strict=True)])
+    i, j = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    return i, j
+
+
+def _pairs_among(left: Ints, right: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """See `_pairs`; this holds all numbers in a table."""
     coded = arrow_array(np.concatenate([left, right]), pa.int64()).dictionary_encode()
-    codes = numpy_values(coded.indices).astype(np.int64)
+    codes, distinct = numpy_values(coded.indices), len(coded.dictionary)
+    del coded
     sides = codes[: len(left)], codes[len(left) :]
-    counts = [np.bincount(side, minlength=len(coded.dictionary)) for side in sides]
+    counts = [np.bincount(side, minlength=distinct) for side in sides]
     # A place for the first occurrence of each number, and after them for the further ones.
-    starts = np.cumsum(np.maximum(*counts)) - np.maximum(*counts)
-    places = [np.full(int(starts[-1] + np.maximum(*counts)[-1]) if len(starts) else 0, -1, np.int64) for _ in sides]
+    most = np.maximum(*counts)
+    starts = np.cumsum(most) - most
+    places = [np.full(int(most.sum()), -1, np.int64) for _ in sides]
     for place, side, count in zip(places, sides, counts, strict=True):
         place[starts[side] + _ranks(side, count)] = np.arange(len(side))
     both = np.flatnonzero((places[0] >= 0) & (places[1] >= 0))
     return places[0][both], places[1][both]
 
 
-def _ranks(codes: Ints, counts: npt.NDArray[np.intp]) -> Ints:
+def _ranks(codes: npt.NDArray[np.integer[Any]], counts: npt.NDArray[np.intp]) -> Ints:
     """The number of each code among the equal ones before it. counts: How often there is each code."""
     ranks = np.zeros(len(codes), np.int64)
     several = np.flatnonzero(counts[codes] > 1)

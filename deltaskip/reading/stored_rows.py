@@ -519,9 +519,11 @@ class StoredRows:
             decoded = frozenset(found)
         elif opened.own_footer is not None and len(layout.leaves) == len(layout.names):
             decoded = frozenset(layout.names)
+            # Requests of remote files have high latency.
+            part_bytes = _AT_ONCE_BYTES if isinstance(opened.source, pa.PythonFile) else _PART_BYTES
             for number in numbers:
                 group = parquet.metadata.row_group(number)
-                most = group.num_rows * _PART_BYTES // max(1, group.total_byte_size)
+                most = group.num_rows * part_bytes // max(1, group.total_byte_size)
                 most = max(1, min(most, _AT_ONCE_VALUES // len(decoded)))
                 given = opened.schema, number, layout.leaves, opened.own_footer, most
                 forms = {"threads": threads, "encoded": encoded, "views": views}

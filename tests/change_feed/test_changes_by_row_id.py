@@ -80,8 +80,10 @@ KINDS = ({}, VECTORS, FEED, {**VECTORS, **FEED})
 @pytest.mark.parametrize("ids", [True, False], ids=["ids", "values"])
 @pytest.mark.parametrize("seed", some(range(12), 1))
 def test_changes_lead_from_each_version_to_the_next_and_net_ones_from_the_first_to_the_last(
-    tmp_path: Path, ids: bool, properties: dict[str, str], partitioned: bool, seed: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: bool, properties: dict[str, str], partitioned: bool, seed: int
 ) -> None:
+    if partitioned:
+        monkeypatch.setattr("deltaskip.change_feed.row_changes._PAIRED_AT_ONCE", 11)
     table = made(tmp_path / "t", properties, partitioned=partitioned, ids=ids)
     play(table, seed)
     states = [state(table, version) for version in range(table.version + 1)]

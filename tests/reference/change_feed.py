@@ -1,5 +1,7 @@
 """Random histories by delta-spark and deltaskip; their change feed against delta-spark's and against a model of rows.
 
+In Spark 4.2 and newer, changes by row ids are compared with those of CHANGES, too.
+
     python -m tests.reference.playing change_feed ANSWERS.json [SEED ...]
 
 ANSWERS.json has by seed the error that it ended with and the operations before it; null if everything agrees.
@@ -246,12 +248,20 @@ class History:
             raise Disagreement(f"net changes of {start} to {end}: {sides}, not {[before - after, after - before]}")
 
     def check_changes(self, start: int, end: int) -> None:
-        """Changes by row ids against CHANGES of Spark 4.2, where delta-spark answers it."""
+        """Changes by row ids against CHANGES of Spark 4.2, where delta-spark answers it.
+
+        delta-spark 4.4.0 reads partition values from files, which need not have them, and does not find the columns of
+        row ids under column mapping.
+        """
+        if self.mapped:
+            return
         self.spark.conf.set("spark.databricks.delta.changelogV2.enabled", "true")
         clause = f"CHANGES FROM VERSION {start} TO VERSION {end} WITH (computeUpdates = true)"
         ours = self.table.changes(start, end, source="rows").to_spark(self.spark)
         theirs = self.spark.sql(f"SELECT * FROM delta.`{self.folder}` {clause}")
-        self.compare_feeds(clause, ours, theirs, [name for name in ours.columns[:-3] if name in theirs.columns])
+        partitions = self.table.snapshot.partition_columns
+        names = [name for name in ours.columns[:-3] if name in theirs.columns and name not in partitions]
+        self.compare_feeds(clause, ours, theirs, names)
 
     def check_model(self, latest: int, source: Literal["auto", "rows"] = "auto") -> None:
         """Each version's rows are those of the version before it and its changes."""

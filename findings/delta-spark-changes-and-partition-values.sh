@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# CHANGES of Spark 4.2 over a partitioned table of delta-spark, whose files do not have the partition columns.
+#
+# The guess: partition values are those of the log, as in a query of the table and in table_changes.
+# delta-spark 4.4.0 with Spark 4.2.1: the partition column is NULL in every change, without an error, unless the writer
+# also stored it in the files, which delta-spark 4.4 does by default, and other writers and older releases do not.
+#
+# DELTASKIP_DELTA_JARS is a folder with the jars of delta-spark_4.2_2.13 4.4.0.
+#
+# Output seen:
+#    rows: [(1, 'a'), (2, 'b')]
+#    changes: [(1, None), (2, None)]
+set -euo pipefail
+: "${DELTASKIP_DELTA_JARS:?a folder with the jars of delta-spark_4.2_2.13 4.4.0}"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+python3 -m venv "$folder/venv"
+"$folder/venv/bin/pip" install --quiet pyspark==4.2.1
+cd "$folder"
+"$folder/venv/bin/python" - 2>spark.log <<'PYTHON'
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+settings = {
+    "spark.ui.enabled": "false",
+    "spark.jars": ",".join(map(str, Path(os.environ["DELTASKIP_DELTA_JARS"]).glob("*.jar"))),
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.changelogV2.enabled": "true",
+}
+builder = SparkSession.builder.master("local[1]")
+for name, value in settings.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+table = f"delta.`{os.getcwd()}/t`"
+properties = "'delta.enableRowTracking' = 'true', 'delta.writePartitionColumnsToParquet' = 'false'"
+spark.sql(f"CREATE TABLE {table} (id BIGINT, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ({properties})")
+spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+rows = sorted(map(tuple, spark.sql(f"SELECT id, p FROM {table}").collect()))
+changes = sorted(map(tuple, spark.sql(f"SELECT id, p FROM {table} CHANGES FROM VERSION 1 TO VERSION 1").collect()))
+print("rows:", rows)
+print("changes:", changes)
+assert (rows, changes) == ([(1, "a"), (2, "b")], [(1, None), (2, None)]), "CHANGES have changed"
+PYTHON
