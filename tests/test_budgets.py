@@ -58,7 +58,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "maintenance": 6_050,
     "mutants": 450,
     "reading": 6_400,
-    "reference": 10_500,
+    "reference": 10_550,
     "rows": 3_900,
     "schema": 400,
     "skipping": 8_200,

@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from tests.builder import json_lines, logged
 from tests.reference.oracle import _defaults, session
-from tests.txn.test_tree_actions import FEATURES, Tree, rows_of
+from tests.txn.built_trees import FEATURES, Tree
+from tests.txn.test_tree_actions import rows_of
 
 Model = dict[int, tuple[str, int | None]]
 
