@@ -5,17 +5,33 @@
 # delta-spark 4.4.0 with Spark 4.2.1: the partition column is NULL in every change, without an error, unless the writer
 # also stored it in the files, which delta-spark 4.4 does by default, and other writers and older releases do not.
 #
-# DELTASKIP_DELTA_JARS is a folder with the jars of delta-spark_4.2_2.13 4.4.0.
-#
 # Output seen:
 #    rows: [(1, 'a'), (2, 'b')]
 #    changes: [(1, None), (2, None)]
 set -euo pipefail
-: "${DELTASKIP_DELTA_JARS:?a folder with the jars of delta-spark_4.2_2.13 4.4.0}"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet pyspark==4.2.1
+cat > "$folder/pom.xml" <<'POM'
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>findings</groupId>
+  <artifactId>jars</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>io.delta</groupId>
+      <artifactId>delta-spark_4.2_2.13</artifactId>
+      <version>4.4.0</version>
+    </dependency>
+  </dependencies>
+</project>
+POM
+artifacts=delta-spark_4.2_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,delta-kernel-unitycatalog
+artifacts=$artifacts,unitycatalog-client,unitycatalog-hadoop,jts-core
+mvn --batch-mode --quiet -f "$folder/pom.xml" dependency:copy-dependencies \
+    -DincludeArtifactIds="$artifacts" -DoutputDirectory="$folder/jars"
 cd "$folder"
 "$folder/venv/bin/python" - 2>spark.log <<'PYTHON'
 import os
@@ -25,7 +41,7 @@ from pyspark.sql import SparkSession
 
 settings = {
     "spark.ui.enabled": "false",
-    "spark.jars": ",".join(map(str, Path(os.environ["DELTASKIP_DELTA_JARS"]).glob("*.jar"))),
+    "spark.jars": ",".join(map(str, Path("jars").absolute().glob("*.jar"))),
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.changelogV2.enabled": "true",

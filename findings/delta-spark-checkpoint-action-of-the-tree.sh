@@ -14,19 +14,38 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --quiet pyspark==4.1.4 delta-spark==4.4.0
+"$folder/venv/bin/pip" install --quiet pyspark==4.1.4
+cat > "$folder/pom.xml" <<'POM'
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>findings</groupId>
+  <artifactId>jars</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>io.delta</groupId>
+      <artifactId>delta-spark_4.1_2.13</artifactId>
+      <version>4.4.0</version>
+    </dependency>
+  </dependencies>
+</project>
+POM
+artifacts=delta-spark_4.1_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,delta-kernel-unitycatalog
+artifacts=$artifacts,unitycatalog-client,unitycatalog-hadoop,jts-core
+mvn --batch-mode --quiet -f "$folder/pom.xml" dependency:copy-dependencies \
+    -DincludeArtifactIds="$artifacts" -DoutputDirectory="$folder/jars"
 cd "$folder"
 "$folder/venv/bin/python" - 2>"$folder/log" <<'PYTHON' || { tail -20 "$folder/log"; exit 1; }
 import json
 from pathlib import Path
 
-from delta import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
 builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-spark = configure_spark_with_delta_pip(builder).getOrCreate()
+jars = ",".join(map(str, Path("jars").absolute().glob("*.jar")))
+spark = builder.config("spark.jars", jars).getOrCreate()
 seen = {}
 for form in ("object", "array"):
     table = Path(form).absolute()
