@@ -44,8 +44,9 @@ READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
 _LATE_READS = 10
-# Files up to this size are read together, up to this many at a time.
-_SMALL_BYTES = 8 << 20
+SMALL_BYTES = 8 << 20
+"""Files up to this size are read together, without their footers' statistics and Bloom filters."""
+# So many at a time.
 _SMALL_FILES = 64
 # Rows for which the predicate is evaluated at once, if their batches are smaller.
 _EVALUATED_ROWS = 1 << 18
@@ -501,7 +502,7 @@ def reads_of(reader: RowReader, files: pa.Table, most_bytes: int, together: bool
     for number, size in enumerate(sizes):
         if number < end:
             continue
-        end = _end_of_small(sizes, number, min(_SMALL_BYTES, most_bytes), most_files, min(most_bytes, share))
+        end = _end_of_small(sizes, number, min(SMALL_BYTES, most_bytes), most_files, min(most_bytes, share))
         if end > number:
             yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
             continue

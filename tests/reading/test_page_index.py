@@ -89,7 +89,7 @@ def pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.reading.column_chunks._WHOLE_BYTES", 0)
     monkeypatch.setattr("deltaskip.storage.range_file._GAP_BYTES", 0)
     # Small local files are otherwise read together, by a kernel that needs no footer.
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._SMALL_BYTES", 0)
+    monkeypatch.setattr("deltaskip.reading.arrow_rows.SMALL_BYTES", 0)
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_frames_have_the_rows_of_arrow_tables(
 
 def test_files_read_one_by_one_have_views(table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Larger files, of which column chunks are decoded."""
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._SMALL_BYTES", 1)
+    monkeypatch.setattr("deltaskip.reading.arrow_rows.SMALL_BYTES", 1)
 
     def check(name: str) -> None:
         scan = table.scan(**SCANS[name])

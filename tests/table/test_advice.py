@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,9 @@ import pyarrow.compute as pc
 import pytest
 
 import deltaskip as ds
-from deltaskip import DeltaTable
+from deltaskip import DeltaTable, SetProperty
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, MaintenanceWarning
+from deltaskip.reading import arrow_rows
 from deltaskip.skipping.journal import noted
 
 ROWS, FILES = 120_000, 30
@@ -90,6 +93,27 @@ def test_the_bytes_after_the_advised_command_are_those_that_were_promised(tmp_pa
     after = DeltaTable(tmp_path / "new") if best.kind == "partitioning" else table.refresh()
     assert 0.8 <= best.queries_after_bytes / read_bytes(after, queries) <= 1.2, advice
     assert len(best.gaining) == len(queries)
+
+
+def test_bloom_filters_leave_the_bytes_of_the_index_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow_rows, "SMALL_BYTES", 1 << 20)
+    table, rows = DeltaTable.create(tmp_path / "t", "uid STRING"), 120_000
+    uids = [uuid.UUID(int=random.Random(number).getrandbits(128)).hex for number in range(3 * rows)]
+    for start in range(0, len(uids), rows):
+        table.append(pa.table({"uid": uids[start : start + rows]}))
+    queries = [f"uid = '{each}'" for each in uids[:: len(uids) // 9]]
+    index, bloom = table.advise(queries).suggestions
+    assert (index.kind, bloom.kind) == ("index", "bloom")
+    exec(bloom.command, {"t": table})
+    table, read = table.refresh(), 0
+    for query in queries:
+        scan = table.scan(query)
+        assert len(scan.to_arrow()) == 1 and scan.metrics is not None
+        read += scan.metrics.row_groups
+    # Each file has one row group.
+    assert 0.8 <= bloom.queries_after_bytes / (read * read_bytes(table, ["true"]) / 3) <= 1.2
+    table.alter(SetProperty("deltaskip.bloomColumns", "uid"))
+    assert [each.kind for each in table.advise(queries).suggestions] == ["index"]
 
 
 def test_nothing_is_advised_where_nothing_helps(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ class Suggestion(Shown):
     """A change of a table, with what it would save.
 
     Attributes:
-        kind: "order" (Z-ordering or clustering), "partitioning", "statistics" (bounds that files lack) or "index" (the
-            key index).
+        kind: "order" (Z-ordering or clustering), "partitioning", "statistics" (bounds that files lack), "index" (the
+            key index) or "bloom" (Bloom filters in the files, which are opened to read the filters).
         columns: Names of the columns, with dots before nested fields.
         command: Python code that carries it out; `t` is the table.
         queries_before_bytes: Bytes of the files that all queries together read today, each as often as it was asked.

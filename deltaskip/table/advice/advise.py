@@ -17,6 +17,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, strategy_of
+from deltaskip.reading import arrow_rows
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
@@ -191,19 +192,22 @@ class _Advisor:
         return tuple(after)
 
     def _keys(self, sample: Sample) -> Iterator[_Candidate]:
-        """The key index of columns with many values that queries look up."""
-        has = set(self._snapshot.table_properties.key_index_columns)
+        """The key index, and Bloom filters, of columns with many values that queries look up."""
+        properties = self._snapshot.table_properties
+        has = {"index": properties.key_index_columns, "bloom": properties.bloom_columns}
         rows = len(sample.rows)
         for column in self._used:
             count = sample.distinct(column.logical[0]) if len(column.logical) == 1 else None
-            if count is None or column.logical in has or count < _KEY * rows:
+            if count is None or count < _KEY * rows:
                 continue
             after = []
             for scan, today in zip(self._scans, self._before, strict=True):
                 keys = _sought(scan.predicate, column.logical)
                 # A key is in as many files as it has rows.
                 after.append(today if keys is None else min(today, round(keys * self._file_bytes * rows / count)))
-            yield _Candidate("index", (column,), tuple(after))
+            for kind, columns in has.items():
+                if column.logical not in columns and (kind != "bloom" or self._file_bytes > arrow_rows.SMALL_BYTES):
+                    yield _Candidate(kind, (column,), tuple(after))
 
     def _suggestion(self, found: _Candidate, before: int, after: int) -> Suggestion:
         columns = tuple(t.display_name(column.logical) for column in found.columns)
@@ -223,6 +227,8 @@ class _Advisor:
                 return f"ds.write(NEW_PATH, t.scan().to_batches(), partition_by={names})"
             case "statistics":
                 return f"t.recompute_stats(columns={names})"
+            case "bloom":
+                return f"t.optimize(bloom={names})"
             case _:
                 has = self._snapshot.table_properties.key_index_columns
                 key = f'"{TableProperties.key_index_columns.name}", {",".join((*map(t.display_name, has), *columns))!r}'
