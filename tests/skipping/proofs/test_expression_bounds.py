@@ -324,3 +324,28 @@ def test_repairs_of_other_statistics_keep_bounds_of_expressions(tmp_path: Path) 
     ds.DeltaTable(str(tmp_path)).verify(data=True, repair=True)
     [stats] = [json.loads(each["stats"]) for each in logged(tmp_path, 1, kind="add")]
     assert stats["minValues"]["i"] < 10**6 and stats["expressionStats"] == GOOD
+
+
+def test_bounds_of_numbers_say_nothing_about_nan(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", SCHEMA, protocol=protocol())
+    adds = []
+    for number, texts in enumerate((["1", "NaN"], ["2", "3"], ["-0.0", None], ["NaN", "NaN"])):
+        rows = pa.table({"n": pa.array(texts, pa.string())})
+        pq.write_table(rows, tmp_path / "t" / f"{number}.parquet")
+        size = (tmp_path / "t" / f"{number}.parquet").stat().st_size
+        adds.append(add(f"{number}.parquet", {"numRecords": 2}, size=size))
+    builder.commit(domain([("n", "cast", ["DOUBLE"], 0, "f")]), *adds)
+    table = ds.DeltaTable(str(tmp_path / "t"))
+    every = table.scan().to_arrow()
+    wheres = [
+        "CAST(n AS DOUBLE) > 100",
+        "CAST(n AS DOUBLE) = DOUBLE('NaN')",
+        "CAST(n AS DOUBLE) >= 2",
+        "CAST(n AS DOUBLE) = 0",
+    ]
+    wanted = [table.scan(where).to_arrow()["n"].to_pylist() for where in wheres]
+    table.recompute_stats()
+    assert "expressionStats" in table.refresh().snapshot.commit_adds["stats"].to_pylist()[-1]
+    assert [table.refresh().scan(where).to_arrow()["n"].to_pylist() for where in wheres] == wanted
+    assert [len(each) for each in wanted] == [3, 3, 5, 1] and len(every) == 8
+    assert len(paths(table.refresh(), "CAST(n AS DOUBLE) < 0.5")) < 4
