@@ -1,10 +1,7 @@
-"""Texts changed by numbers of their own rows, the encoding of forms and checksums, beside Python's own functions.
+"""Texts changed by numbers of their own rows, beside Python's own functions.
 
 pyarrow has no such functions.
 """
-
-import zlib
-from urllib.parse import quote_plus
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +16,7 @@ _SOME = ROWS // 10
 class TextRows:
     """A string column of 20 characters; `time_python` takes a tenth of the rows, as Python strings."""
 
-    params = ("substring", "lpad", "url_encode", "crc32")
+    params = ("substring", "lpad")
     param_names = ("function",)
 
     def setup(self, function: str) -> None:
@@ -29,24 +26,14 @@ class TextRows:
         self.some = self.texts.slice(0, _SOME).to_pylist()
 
     def time_kernel(self, function: str) -> None:
-        match function:
-            case "substring":
-                text_rows.slices(self.texts, self.numbers, self.numbers)
-            case "lpad":
-                text_rows.padded(self.texts, self.numbers, self.pads, True)
-            case "url_encode":
-                text_rows.form_encoded(self.texts)
-            case _:
-                text_rows.checksums(self.texts)
+        if function == "substring":
+            text_rows.slices(self.texts, self.numbers, self.numbers)
+        else:
+            text_rows.padded(self.texts, self.numbers, self.pads, True)
 
     def time_python(self, function: str) -> None:
         for row, text in enumerate(self.some):
-            match function:
-                case "substring":
-                    text[row % 30 : 2 * (row % 30)]
-                case "lpad":
-                    text.rjust(row % 30, "*")
-                case "url_encode":
-                    quote_plus(text)
-                case _:
-                    zlib.crc32(text.encode())
+            if function == "substring":
+                text[row % 30 : 2 * (row % 30)]
+            else:
+                text.rjust(row % 30, "*")
