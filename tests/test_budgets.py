@@ -61,7 +61,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "reference": 10_550,
     "rows": 3_900,
     "schema": 400,
-    "skipping": 8_200,
+    "skipping": 8_250,
     "spark": 14_550,
     "sparkexpr": 16_900,
     "statements": 1_400,
