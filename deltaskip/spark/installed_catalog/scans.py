@@ -30,7 +30,7 @@ from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
-from deltaskip.spark.columns.spark_types import logical_type, spark_schema
+from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import can_be_key, keys_of_rows, required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
@@ -243,6 +243,8 @@ class InstalledScan(ColumnsScan):
         files = pushed.scan.files()
         if not pushed.members and reads_exactly(pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
+        months = [field for field in pushed.fields if t.YEAR_MONTH in t.nested_types(field.type)]
+        check_returned_by_python(months, pushed.scan.snapshot.table_root, "read the column without _metadata.")
         return _python_batch(self.jvm, pushed.scan, self._schema, pushed.members)
 
     class Java:
