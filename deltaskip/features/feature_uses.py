@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaskip.features.registry import FEATURES, feature_names
+from deltaskip.features.registry import FEATURES, RECORD_INDEX, feature_names
 from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.sparkexpr import types as t
@@ -62,7 +62,7 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     (TableProperties.variant_shredding, feature_names("variantShredding")),
     (TableProperties.materialized_partition_columns, ("materializePartitionColumns",)),
     (TableProperties.row_tracking, ("rowTracking",)),
-    (TableProperties.record_index, ("recordLevelIndex", "recordLevelIndex-dev")),
+    (TableProperties.record_index, RECORD_INDEX),
     (TableProperties.in_commit_timestamps, ("inCommitTimestamp",)),
     (TableProperties.type_widening, _WIDENING),
     (TableProperties.checkpoint_policy, ("v2Checkpoint",)),

@@ -112,6 +112,8 @@ _TREE_NEEDS = ("columnMapping", "rowTracking", "domainMetadata", "deletionVector
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
 _EXPRESSIONS = "no new files, of which each needs bounds of expressions; recompute_stats writes these"
+RECORD_INDEX = ("recordLevelIndex", "recordLevelIndex-dev")
+"""The names of the feature of tables whose commits keep an index of records."""
 _INDEX = "every commit must keep an index from keys to rows"
 _REDIRECT = "which a table property of the feature's name describes"
 _UNSIGNED = "columns of unsigned integers cannot be read"
@@ -176,8 +178,7 @@ _ROWS = (
     _only_kept("adaptiveMetadata-preview", _TREE, _TREE_NEEDS),
     # Proposals of the protocol that are not accepted: names and meanings may change.
     _refused("materializedVoidType", "VOID columns are stored in files"),
-    _unwritten("recordLevelIndex", _INDEX),
-    _unwritten("recordLevelIndex-dev", _INDEX),
+    *(_unwritten(name, _INDEX) for name in RECORD_INDEX),
     _writer("clusteringExpressions", None, _EXPRESSIONS, requires=("clustering", *_DOMAINS), checks="no files"),
     _refused("columnUpdates", "columns of a data file are replaced by those of other files"),
     _refused("unsignedIntegerTypes", _UNSIGNED),

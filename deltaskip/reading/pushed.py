@@ -58,7 +58,7 @@ class DuckDBFilter:
         except (Inexact, RecursionError):
             return cls(None, expression, None, None, expression)
         schema = scan.snapshot.schema
-        translation = DuckDBTranslation(schema, scan.paths_by_name, nan_is_greatest=True)
+        translation = DuckDBTranslation(schema, scan.paths_by_name)
         known, numbers, rest, others = [], [], [], []
         for part, tree in zip(parts, trees, strict=True):
             try:

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.exact import NANOS_PER_MICRO, Inexact, TimePart, Translation, arrow_constant
+from deltaskip.sparkexpr.exact import Inexact, TimePart, Translation, arrow_constant
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, NANOSECONDS, STRING, StructType
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
+from deltaskip.sparkexpr.values.nanoseconds import NANOS_PER_MICRO
 
 _COMPARISONS = {
     "equal": "=",
@@ -119,18 +120,17 @@ def has_conditions(tree: Any) -> bool:
 
 
 class ArrowTranslation(Translation):
-    """Translates pyarrow expressions.
+    """Translates pyarrow expressions that pyarrow evaluates.
 
     Args:
         schema: The schema of the table.
         columns: See Translation.
-        nan_is_greatest: See Translation. False if pyarrow evaluates the expression.
     """
 
-    def __init__(
-        self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None, nan_is_greatest: bool = False
-    ) -> None:
-        super().__init__(schema, columns, nan_is_greatest)
+    _orders_nan = False
+
+    def __init__(self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(schema, columns, self._orders_nan)
 
     def operands(self, tree: Any) -> tuple[type[n.And | n.Or], Iterable[Any]] | None:
         return (_JOINED[tree.name], tree.args) if isinstance(tree, ArrowCall) and tree.name in _JOINED else None
@@ -182,7 +182,9 @@ class ArrowTranslation(Translation):
 
 
 class DuckDBTranslation(ArrowTranslation):
-    """Translates the filters of DuckDB."""
+    """Translates the filters of DuckDB, which orders NaN as Spark does."""
+
+    _orders_nan = True
 
     def is_in(self, column: n.Column | TimePart, values: Sequence[n.Literal]) -> n.Node:
         """Return `column IN (values)`. DuckDB cuts times in lists to microseconds, and evaluates such lists again."""

@@ -27,14 +27,13 @@ from deltaskip.sparkexpr.text.type_names import sql_name
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.lengths import char_type
 from deltaskip.sparkexpr.types.resolve import Resolved, collation_of, display_name, resolve
+from deltaskip.sparkexpr.values.nanoseconds import NANOS_OF, NANOS_PER_MICRO
 from deltaskip.sparkexpr.values.numerals import EXACT, exactly
 
 # The type represents every integer of at most this magnitude.
 _WHOLE = {t.FLOAT: 1 << 24, t.DOUBLE: 1 << 53}
 _SAME = (t.STRING, t.BINARY, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _COMPARED = (*t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, *_SAME, *t.NANOSECONDS)
-_NANOS_OF: Mapping[t.DataType, t.DataType] = {t.TIMESTAMP: t.NANOS, t.TIMESTAMP_NTZ: t.NANOS_NTZ}
-NANOS_PER_MICRO = 1_000
 _DAY_MICROS = 86_400_000_000
 
 
@@ -275,7 +274,7 @@ def _value_of(kind: t.DataType, given: n.Literal) -> n.Literal | None:
             return n.Literal(value, kind) if kind == t.DOUBLE or float(np.float32(value)) == value else None
     if kind in (*_SAME, *t.NANOSECONDS) and given.type == kind:
         return given
-    if kind in t.NANOSECONDS and _NANOS_OF.get(given.type) == kind and abs(value) < 2**63 // NANOS_PER_MICRO:
+    if kind in t.NANOSECONDS and NANOS_OF.get(given.type) == kind and abs(value) < 2**63 // NANOS_PER_MICRO:
         return n.Literal(value * NANOS_PER_MICRO, kind)
     if isinstance(kind, t.DecimalType) and (given.type == t.LONG or isinstance(given.type, t.DecimalType)):
         scaled = exactly(value).scaleb(kind.scale, EXACT)
@@ -339,5 +338,5 @@ def arrow_constant(scalar: Any) -> n.Literal:
         try:
             return n.Literal(scalar.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py(), type_)
         except pa.ArrowException:
-            return n.Literal(scalar.cast(pa.int64()).as_py(), _NANOS_OF[type_])
+            return n.Literal(scalar.cast(pa.int64()).as_py(), NANOS_OF[type_])
     raise Inexact(f"the constant is of the Arrow type {kind}")

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from deltaskip.actions import table_keys
 from deltaskip.actions.partition_values import partition_texts
 from deltaskip.errors import CorruptLog, ReadWarning, StorageError
-from deltaskip.features import has_feature
+from deltaskip.features.registry import RECORD_INDEX, has_feature
 from deltaskip.fork_safety import cached_property
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
@@ -37,7 +37,6 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, numpy_
 from deltaskip.storage import join
 from deltaskip.warning import warn
 
-RECORD_INDEX_FEATURES = ("recordLevelIndex", "recordLevelIndex-dev")
 RECORD_INDEX_DOMAIN = "delta.recordLevelIndex"
 RECORD_INDEX_FOLDER = "_delta_log/_record_index"
 
@@ -76,7 +75,7 @@ class RecordLookup:
         """
         domain = snapshot.domains.get(RECORD_INDEX_DOMAIN)
         # Without the feature, a writer that does not know the index may have written the table.
-        if domain is None or not any(has_feature(snapshot.protocol, each) for each in RECORD_INDEX_FEATURES):
+        if domain is None or not any(has_feature(snapshot.protocol, each) for each in RECORD_INDEX):
             return None
         try:
             manifest = parse_json(domain.configuration)

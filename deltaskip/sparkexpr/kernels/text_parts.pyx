@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
-    NO_MEMORY, BinaryView, ByteBuffer, HeldBytes, PrimitiveView, binary_view, check, is_valid, primitive_view,
+    BinaryView, ByteBuffer, HeldBytes, PrimitiveView, binary_view, check, is_valid, primitive_view,
     validity_buffer, zeros
 )
 from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format

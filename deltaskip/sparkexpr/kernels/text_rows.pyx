@@ -7,11 +7,11 @@ Positions count code points of strings, and bytes of binary.
 
 import pyarrow as pa
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
-    BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid, primitive_view, validity_buffer, zeros
+    BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, primitive_view, validity_buffer, zeros
 )
 from deltaskip.sparkexpr.kernels.lane cimport same_length, wrong_format
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_type, written_for, written_like

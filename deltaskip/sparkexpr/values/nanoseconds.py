@@ -6,13 +6,16 @@ Values are counts of nanoseconds in 64 bits, from 1677 to 2262. Only comparisons
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import calendar
 
-_PER_MICRO = 1_000
-_MICROS = ((t.TIMESTAMP, t.NANOS), (t.TIMESTAMP_NTZ, t.NANOS_NTZ))
+NANOS_PER_MICRO = 1_000
+NANOS_OF: Mapping[t.DataType, t.DataType] = {t.TIMESTAMP: t.NANOS, t.TIMESTAMP_NTZ: t.NANOS_NTZ}
+"""The type of the same times with nanoseconds."""
 _FRACTION = regex(r"\.[0-9]{6}([0-9]{1,3})")
 
 
@@ -37,13 +40,13 @@ def parse_nanos(text: str, type_: t.DataType, zone: str | None) -> int | None:
         except LookupError:
             return None
     digits = _FRACTION.search(text)
-    nanos = micros * _PER_MICRO + (int(digits[1].ljust(3, "0")) if digits is not None else 0)
+    nanos = micros * NANOS_PER_MICRO + (int(digits[1].ljust(3, "0")) if digits is not None else 0)
     return nanos if t.LONG_MIN <= nanos <= t.LONG_MAX else None
 
 
 def format_nanos(nanos: int, type_: t.DataType, separator: str = " ") -> str:
     """Return the text of a time, with nine digits after the point, and Z after an instant."""
-    micros, rest = divmod(nanos, _PER_MICRO)
+    micros, rest = divmod(nanos, NANOS_PER_MICRO)
     return f"{calendar.format_timestamp(micros, separator, 6)}{rest:03d}{'Z' if type_ == t.NANOS else ''}"
 
 
@@ -77,14 +80,16 @@ def _literal(constant: n.Node, type_: t.DataType, zone: str) -> n.Literal | None
         case n.Cast(n.Literal(str() as text), source) if (source, type_) == (t.TIMESTAMP, t.NANOS):
             # TIMESTAMP'…' without a time zone, which has microseconds.
             found = parse_nanos(text, type_, zone)
-            nanos = None if found is None else found // _PER_MICRO * _PER_MICRO
+            nanos = None if found is None else found // NANOS_PER_MICRO * NANOS_PER_MICRO
         case n.Literal(int() as value, source) if source == type_:
             nanos = value
-        case n.Literal(int() as value, source) if (source, type_) in _MICROS:
-            nanos = value * _PER_MICRO
+        case n.Literal(int() as value, source) if NANOS_OF.get(source) == type_:
+            nanos = value * NANOS_PER_MICRO
         case n.Literal(int() as days, source) if source == t.DATE:
             local = days * calendar.MICROS_PER_DAY
-            nanos = _PER_MICRO * (calendar.instant_of(local, calendar.zone_of(zone)) if type_ == t.NANOS else local)
+            nanos = NANOS_PER_MICRO * (
+                calendar.instant_of(local, calendar.zone_of(zone)) if type_ == t.NANOS else local
+            )
         case _:
             return None
     return None if nanos is None or not t.LONG_MIN <= nanos <= t.LONG_MAX else n.Literal(nanos, type_)
