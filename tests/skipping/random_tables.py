@@ -68,7 +68,9 @@ def random_value(rng: random.Random, type_: DataType) -> Any:
         return rng.choice([rng.randint(-5, 5), rng.randint(-limit, limit - 1), -limit, limit - 1, 0])
     match type_:
         case DecimalType(precision, scale):
-            unscaled = rng.choice([rng.randint(-300, 300), rng.randint(-(10**precision) + 1, 10**precision - 1)])
+            most = 10**precision - 1
+            near = min(300, most)
+            unscaled = rng.choice([rng.randint(-near, near), rng.randint(-most, most)])
             sign, digits = int(unscaled < 0), tuple(map(int, str(abs(unscaled))))
             return Decimal((sign, digits, -scale))
         case t if t in (FLOAT, DOUBLE):
