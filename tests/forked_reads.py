@@ -29,6 +29,8 @@ def read(table: ds.DeltaTable, number: int) -> tuple[int, int]:
     rows = table.scan(where="s = 'x'").to_arrow().num_rows
     files = table.scan(where=f"id BETWEEN 6 AND 7 AND s > '{number}a'").files().num_rows
     assert ds.DeltaTable(table.uri).scan("s = 'x'").to_arrow().num_rows == rows
+    grouped = ds.sql(f"SELECT s, count(*) AS n FROM '{table.uri}' WHERE s = 'x' GROUP BY s")
+    assert grouped.to_pylist() == [{"s": "x", "n": rows}]
     signal.alarm(0)
     return rows, files
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, meant
+from deltaskip.fork_safety import in_child, new_lock
 from deltaskip.lazy_regex import regex
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
@@ -43,6 +45,10 @@ _OF_MANY_ROWS = regex(r"(?i)\b(?:SAMPLE|TABLESAMPLE|POSITIONAL|ASOF)\b")
 _LEAST_BYTES = 8 << 20
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
+# The DuckDB whose settings nobody can change, by its time zone, and those that belong to processes before this one.
+_databases: dict[str, Any] = {}
+_of_parents: list[dict[str, Any]] = []
+_lock = new_lock()
 _EXAMPLE = "SELECT * FROM 'data/orders'"
 
 
@@ -347,13 +353,10 @@ def _by_duckdb(
     views = {ref: f"{prefix}{number}" for number, ref in enumerate(scans)}
     run = renamed(text, views, _identifier)
     run, values = bound_parameters(run, params)
-    connection = duckdb.connect()
     try:
-        connection.execute("SET TimeZone = ?", [time_zone])
+        connection = _connection(time_zone)
         for ref, scan in scans.items():
             scan.to_duckdb(connection, views[ref])
-        for setting in _CLOSED:
-            connection.execute(f"SET {setting}")
         if [each.type for each in connection.extract_statements(run)] != [duckdb.StatementType.SELECT]:
             raise InvalidArgument("A query is one SELECT: other statements are not run.")
         if re.search(r"""\\['"]""", text):
@@ -376,6 +379,30 @@ def _by_duckdb(
     schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
     renamed_batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches())
     return pa.RecordBatchReader.from_batches(schema, renamed_batches)
+
+
+def _connection(time_zone: str) -> Any:
+    """A connection with views of its own to the DuckDB of this process: a new DuckDB takes as long as a query."""
+    import duckdb
+
+    with _lock:
+        if time_zone not in _databases:
+            made = duckdb.connect()
+            made.execute("SET GLOBAL TimeZone = ?", [time_zone])
+            for setting in _CLOSED:
+                made.execute(f"SET GLOBAL {setting}")
+            _databases.clear()
+            _databases[time_zone] = made
+        return _databases[time_zone].cursor()
+
+
+def _forget() -> None:
+    """The threads of a DuckDB do not exist in a forked child, where closing it would wait for them."""
+    _of_parents.append(dict(_databases))
+    _databases.clear()
+
+
+in_child(_forget)
 
 
 def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
