@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip import arguments
+from deltaskip.data_files.duckdb_relation import rows_of_relation
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
 from deltaskip.engine import current_collation_version, engine
@@ -33,6 +34,7 @@ ROWS = (
 
 # What pandas calls columns of objects of one kind. It takes datetimes for dates.
 _ONE_KIND = ("string", "bytes", "boolean", "integer", "floating", "decimal", "empty")
+_DUCKDB = ("duckdb", "_duckdb")
 # Libraries whose objects return the same rows each time.
 _REPEATABLE = ("pyarrow", "pandas", "geopandas", "polars", "deltaskip")
 
@@ -231,7 +233,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         if isinstance(data, pa.RecordBatch):
             data = pa.Table.from_batches([data])
         if hasattr(data, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(data)
+            return rows_of_relation(data, name) if library in _DUCKDB else pa.RecordBatchReader.from_stream(data)
     except DeltaSkipError:
         raise
     except Exception as error:
@@ -381,6 +383,9 @@ def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
 def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
     _check_kinds(values, column, name)
     try:
+        if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
+            # pyarrow ends a text or bytes of a fixed width at their first NUL.
+            values = values.astype(object)
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         shown = display_name([column])
@@ -405,12 +410,18 @@ def _check_kinds(values: list[Any] | np.ndarray, column: str, name: str) -> None
     for path, kind in _kinds(values, (column,)):
         kinds.setdefault(path, set()).add(kind)
     for path, found in kinds.items():
+        if _NANOS in found:
+            raise InvalidArgument(
+                f"{display_name(path)} of {name} has {_NANOS}, which pyarrow cuts: give a pandas DataFrame, or "
+                f"values of numpy.datetime64."
+            )
         # pyarrow refuses texts beside other values than bytes.
         if len(found) > 1 and ("texts" not in found or "bytes" in found):
             has = " and ".join(sorted(found)).replace(f"zone and {_LOCAL}", "zone and datetimes without one")
             raise InvalidArgument(f"{display_name(path)} of {name} has {has}: convert the values to one type.")
 
 
+_NANOS = "times of pandas with nanoseconds"
 _LOCAL = "datetimes without a time zone"
 
 
@@ -435,6 +446,8 @@ def _kinds(values: Iterable[Any], path: tuple[str, ...]) -> Iterator[tuple[tuple
                 yield path, "bytes"
             case _ if type(value).__name__ in ("NaTType", "NAType"):
                 pass
+            case datetime() | timedelta() if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
+                yield path, _NANOS
             case datetime():
                 yield path, _LOCAL if value.tzinfo is None else "datetimes with a time zone"
             case date():
@@ -444,7 +457,10 @@ def _kinds(values: Iterable[Any], path: tuple[str, ...]) -> Iterator[tuple[tuple
             case np.datetime64():
                 is_date = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
                 yield path, "dates" if is_date else _LOCAL
-            case int() | float() | Decimal() | np.number():
+            case Decimal():
+                if not value.is_nan():
+                    yield path, "numbers"
+            case int() | float() | np.number():
                 if value == value:
                     yield path, "numbers"
             case _:

@@ -104,21 +104,24 @@ def _lost(array: pa.Array, stored: pa.Array, source: t.DataType, target: t.DataT
     if source == t.DOUBLE and target == t.FLOAT:
         infinite = pc.is_inf(stored)
         return pc.and_(infinite, pc.is_finite(array)) if pc.any(infinite).as_py() else infinite
-    if target in _WHOLE_BITS and t.INTEGRAL_BITS.get(source, 0) > _WHOLE_BITS[target]:
-        return _inexact(array, stored, 1 << _WHOLE_BITS[target])
+    if target in _WHOLE_BITS and (
+        isinstance(source, t.DecimalType) or t.INTEGRAL_BITS.get(source, 0) > _WHOLE_BITS[target]
+    ):
+        return _inexact(array, stored, 1 << _WHOLE_BITS[target], source)
     if target == t.DATE and source in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return pc.not_equal(array.view(pa.int64()), _midnights(stored, source, zone))
     return None
 
 
-def _inexact(array: pa.Array, stored: pa.Array, limit: int) -> pa.Array:
-    """Which integers floating values do not represent exactly. Numbers up to the limit are exact."""
+def _inexact(array: pa.Array, stored: pa.Array, limit: int, source: t.DataType) -> pa.Array:
+    """Which whole numbers floating values do not represent exactly. Numbers up to the limit are exact."""
     least, most = pc.min_max(array).as_py().values()
     if least is None or -limit <= least <= most <= limit:
         return pa.array([], pa.bool_())
-    # As unsigned integers: the greatest values are rounded to 2**63, which a signed integer cannot hold.
-    given = pc.abs(array.cast(pa.int64())).view(pa.uint64())
-    return pc.not_equal(given, pc.abs(stored.cast(pa.float64())).cast(pa.uint64(), safe=False))
+    # The greatest integers of 64 bits are rounded to 2**63, which is none of them.
+    exact = pa.decimal256(2 * _MOST_DIGITS, source.scale if isinstance(source, t.DecimalType) else 0)
+    given, kept = array.cast(exact), stored.cast(pa.float64()).cast(exact)
+    return pc.and_(pc.equal(given, pc.trunc(given)), pc.not_equal(given, kept))
 
 
 def _midnights(dates: pa.Array, source: t.DataType, zone: Zone) -> pa.Array:

@@ -68,7 +68,8 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
         case bytes() | bytearray() | memoryview():
             return Literal(bytes(value), t.BINARY)
         case Decimal():
-            return _decimal(value)
+            # Of a class of its own, it may be written in another way.
+            return _decimal(Decimal(value))
         case datetime():
             return _timestamp(value)
         case date():

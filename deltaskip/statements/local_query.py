@@ -408,6 +408,8 @@ in_child(_forget)
 def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
     """The error for a query that DuckDB refuses, with the names of the query and what to write."""
     said = redacted(str(error))
+    if "'pytz'" in said:
+        said = "it compares constants with a time zone by another package: pip install pytz."
     for ref, view in [*views.items()][::-1]:
         parts = ref.name.parts
         path = path_of(parts)

@@ -59,6 +59,7 @@ def test_what_has_no_one_type_is_refused_by_name(tmp_path: Path) -> None:
         ([{"n": "a"}, {"n": b"\xff"}], "n of data has bytes and texts"),
         ([{"id": 1}, {"id": "a"}], "column id of data have no common Arrow type: .* with None for NULL"),
         ([{"n": "a"}, {"n": float("nan")}], "column n of data have no common Arrow type"),
+        ([{"p": Decimal("sNaN")}], "column p of data have no common Arrow type"),
         ([{"p": 1 << 70}], "column p of data has an integer that does not fit BIGINT"),
         ([{1: 2}], "Each column of data must be a str, not int"),
         ({"id": [1, 2], "n": ["a"]}, "the same number of values, not id 2, n 1"),
@@ -103,3 +104,47 @@ def test_objects_of_several_kinds_are_refused_in_every_form_of_rows(tmp_path: Pa
                 table.append(form([*pair]))
     table.append(pd.DataFrame({"c": pd.Series([AT, pd.NaT, None, pd.NA, float("nan")], dtype=object)}))
     assert table.scan().to_arrow()["c"].null_count == 4
+
+
+def test_arrays_of_a_fixed_width_keep_nuls(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    ds.write(tmp_path / "t", {"b": np.array([b"a\0b", b"c"]), "s": np.array(["a\0b", "cd"])})
+    table = ds.DeltaTable(tmp_path / "t")
+    table.append({"b": np.array([b"\0\0d"]), "s": np.array(["\0e"])})
+    assert sorted(table.scan().to_arrow().to_pylist(), key=str) == [
+        {"b": b"\0\0d", "s": "\0e"}, {"b": b"a\0b", "s": "a\0b"}, {"b": b"c", "s": "cd"},
+    ]  # fmt: skip
+
+
+def test_times_of_pandas_keep_nanoseconds_or_are_refused(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    time = pd.Timestamp("2024-01-02 03:00:00.000000789", tz="UTC")
+    for number, (declared, rows) in enumerate((
+        ("TIMESTAMP_NANOS", [{"x": time}]), ("TIMESTAMP", {"x": [None, time]}),
+        ("ARRAY<TIMESTAMP_NANOS>", [{"x": [time]}]), ("INTERVAL DAY TO SECOND", [{"x": pd.Timedelta(789, "ns")}]),
+    )):  # fmt: skip
+        table = ds.DeltaTable.create(tmp_path / str(number), f"x {declared}")
+        with pytest.raises(DeltaSkipError, match=r"x.* of data has times of pandas with nanoseconds"):
+            table.append(rows)
+    table = ds.DeltaTable.create(tmp_path / "t", "x TIMESTAMP_NANOS")
+    table.append(pd.DataFrame({"x": [time]}))
+    table.append([{"x": time.floor("us")}])
+    assert sorted(each.value for each in table.scan().to_arrow()["x"]) == [time.value - 789, time.value]
+
+
+def test_relations_of_duckdb_with_values_that_arrow_lacks_are_refused(tmp_path: Path) -> None:
+    connection = pytest.importorskip("duckdb").connect()
+    for query, says in (
+        ("SELECT {'a': [1::UHUGEINT]} AS c", "column c of data has values of DuckDB's type UHUGEINT"),
+        ("SELECT map{'k': '01'::BIT} AS c", "column c of data has values of DuckDB's type BIT"),
+        ("SELECT 'infinity'::DATE AS c", "column c of data has a date or timestamp 'infinity'"),
+        ("SELECT [map{1: '-infinity'::TIMESTAMP_S}] AS c", "column c of data has a date or timestamp 'infinity'"),
+        ("SELECT {'t': 'infinity'::TIMESTAMPTZ} AS c", "column c of data has a date or timestamp 'infinity'"),
+    ):
+        with pytest.raises(ds.InvalidArgument, match=says):
+            ds.write(tmp_path / "t", connection.sql(query))
+        assert not (tmp_path / "t").exists()
+    finite = "SELECT [DATE '5881580-07-10'] AS d, map{1: NULL::TIMESTAMP} AS m, [1, 2]::INT[2] AS f, 7::HUGEINT AS h"
+    ds.write(tmp_path / "t", connection.sql(finite))
+    rows = ds.DeltaTable(tmp_path / "t").scan(columns=["f", "h"]).to_arrow().to_pylist()
+    assert rows == [{"f": [1, 2], "h": Decimal(7)}]

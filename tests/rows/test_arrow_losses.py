@@ -133,13 +133,21 @@ def test_numbers_and_times_that_change_are_told_and_exact_ones_are_not(tmp_path:
         ("FLOAT", pa.array([2**30], pa.int32()), pa.array([2**31 - 1], pa.int32())),
         ("DOUBLE", [2**53, 2**53 + 2, -(2**63), 2**62], [None, 2**53 + 1]),
         ("DOUBLE", pa.array([2**31 - 1], pa.int32()), [2**63 - 1]),
+        ("DOUBLE", pa.array([2**64 - 2**11, 2**53], pa.uint64()), pa.array([2**64 - 1], pa.uint64())),
+        ("FLOAT", pa.array([2**63, 1], pa.uint64()), pa.array([1, 2**63 + 1], pa.uint64())),
+        ("FLOAT", [Decimal(2**24), Decimal("99.99"), None], [Decimal(999_999_999)]),
+        ("DOUBLE", [Decimal(2**100), Decimal("0.1")], [Decimal(10**37 + 1)]),
+        ("DOUBLE", [Decimal("9007199254740994.00"), Decimal("9007199254740993.50")], [Decimal("9007199254740993.00")]),
+        ("ARRAY<FLOAT>", [[1.0]], pa.array([[2**64 - 1]], pa.list_(pa.uint64()))),
         ("DATE", [day, datetime(1969, 12, 31), None], [day, clock]),
         ("DATE", pa.array([day], pa.timestamp("us", "UTC")), pa.array([clock], pa.timestamp("us", "UTC"))),
     )):  # fmt: skip
         table = ds.DeltaTable.create(tmp_path / str(number), f"v {declared}")
         assert said(lambda table=table, kept=kept: table.append(pa.table({"v": kept}))) == []
         [text] = said(lambda table=table, lost=lost: table.append(pa.table({"v": lost})))
-        assert f"in the column v of {table.snapshot.root}, which is {declared}, as Spark stores it." in text
+        column = "v.element" if declared.startswith("ARRAY") else "v"
+        kind = declared.removeprefix("ARRAY<").removesuffix(">")
+        assert f"in the column {column} of {table.snapshot.root}, which is {kind}, as Spark stores it." in text
     # A midnight of the session's time zone.
     plan = plan_rows(parse_columns("v DATE"), TableProperties({}, "t"), parse_columns("v TIMESTAMP"))
     for hour, told in ((0, 0), (9, 1)):

@@ -279,3 +279,22 @@ def test_duckdb_is_said_not_to_pad_strings(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ds.sql(f"SELECT id FROM {table} WHERE s = 'ab' ORDER BY id")
+
+
+def test_parameters_have_their_values_wherever_they_stand(tmp_path: Path) -> None:
+    class Money(Decimal):
+        def __format__(self, form: str, /, *_: Any) -> str:
+            return "EUR"
+
+    ds.write(tmp_path / "t", pa.table({"de": pa.array([1, 2, 5000], pa.decimal128(10, 2))}))
+    for value, wanted in (
+        (Decimal("1E+3"), [5000]), (Decimal("-2E+2"), [1, 2, 5000]), (Decimal("1.5E+10"), []), (Money("2"), [2, 5000]),
+    ):  # fmt: skip
+        for query in (
+            f"SELECT de FROM '{tmp_path}/t' WHERE :v <= de ORDER BY 1",
+            f"SELECT de FROM '{tmp_path}/t' WHERE de >= :v",
+        ):
+            assert ds.sql(query, {"v": value})["de"].to_pylist() == wanted
+        assert ds.DeltaTable(tmp_path / "t").scan("de >= ?", params=[value]).to_arrow()["de"].to_pylist() == wanted
+    found = ds.sql(f"SELECT :v AS v, count(*) AS n FROM '{tmp_path}/t'", {"v": 7})
+    assert found.to_pylist() == [{"v": 7, "n": 3}]

@@ -7,6 +7,7 @@ value is written as one literal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 
 # Words before an operand: a colon after such a word begins a parameter.
 _OPERATORS = (
+    *("SELECT", "DISTINCT", "ALL", "ON", "WHERE", "BY", "HAVING", "LIMIT", "OFFSET"),
     *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "ESCAPE", "DIV", "FROM", "FOR"),
     *("CASE", "WHEN", "THEN", "ELSE", "PLACING", "BOTH", "LEADING", "TRAILING"),
 )
@@ -93,6 +95,9 @@ def _plain(value: object) -> object:
             return value.astype("datetime64[us]").item()
         case np.generic():
             return value.item()
+        case Decimal():
+            # DuckDB ignores exponents above 0.
+            return Decimal(f"{Decimal(value):f}")
         case _:
             return value
 
