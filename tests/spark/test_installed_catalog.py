@@ -181,6 +181,38 @@ def test_dynamic_overwrites_replace_the_partitions_of_new_rows_and_leave_no_file
     assert {str(path.relative_to(root)) for path in root.rglob("*.parquet") if "_delta_log" not in path.parts} == known
 
 
+def test_floats_are_compared_with_the_floats_of_a_predicate(spark: Any, lake: Any, catalog: Any) -> None:
+    from pyspark.sql import functions as F
+
+    # py4j brings a Float of Java as the double of its digits: 0.1, which is not the value 0.10000000149011612.
+    def made(name: str, partitioned: str = "") -> str:
+        lake(f"CREATE TABLE lake.db.{name} (id BIGINT, f FLOAT) {partitioned}")
+        lake(f"INSERT INTO lake.db.{name} VALUES (1, 0.1F), (2, 0.2F), (3, 0.05F)")
+        return f"lake.db.{name}"
+
+    forms = (
+        "f = 0.1F", "f <= 0.1F", "f < 0.1F", "f >= 0.1F", "f > 0.1F", "f IN (0.1F, 9F)", "f <=> 0.1F", "NOT f = 0.1F",
+        "abs(f) = 0.1F", "coalesce(f, 0F) = 0.1F", "-f = -0.1F", "f = CAST(0.1D AS FLOAT)", "f = 0.1D", "f > 0.1D",
+        "f = 0.1F OR id = 3", "f IN (SELECT CAST('0.1' AS FLOAT))",
+    )  # fmt: skip
+    spark.sql("SELECT * FROM VALUES (1L, 0.1F), (2L, 0.2F), (3L, 0.05F) AS t(id, f)").createOrReplaceTempView("plain")
+    for name in (made("flat"), made("parts", "PARTITIONED BY (f)")):
+        for form in forms:
+            wanted = sorted(lake(f"SELECT id FROM plain WHERE {form}"))
+            assert sorted(lake(f"SELECT id FROM {name} WHERE {form}")) == wanted, form
+        key = F.lit(0.1).cast("float")
+        assert [row.id for row in spark.table(name).where(F.col("f") == key).collect()] == [1]
+        scan = catalog.load_table(name.removeprefix("lake.")).scan(F.expr("f = 0.1F"))
+        assert scan.to_arrow()["id"].to_pylist() == [1]
+        lake(f"INSERT INTO {name} REPLACE WHERE f > 0.1F SELECT 9L, 0.3F")
+        assert sorted(lake(f"SELECT id FROM {name}")) == [(1,), (3,), (9,)]
+        lake(f"INSERT INTO {name} REPLACE WHERE f = 0.1F SELECT 8L, 0.1F")
+        spark.range(7, 8).select("id", F.lit(0.01).cast("float").alias("f")).writeTo(name).overwrite(F.col("f") < key)
+        assert sorted(lake(f"SELECT id FROM {name}")) == [(7,), (8,), (9,)]
+    lake("INSERT OVERWRITE lake.db.parts PARTITION (f = 0.1F) SELECT 6L")
+    assert sorted(lake("SELECT id FROM lake.db.parts")) == [(6,), (7,), (9,)]
+
+
 def test_data_frames_are_written_by_name(spark: Any, lake: Any, catalog: Any) -> None:
     from pyspark.sql import functions as F
 

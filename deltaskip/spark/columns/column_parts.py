@@ -13,6 +13,7 @@ from deltaskip.sparkexpr import parse_sql, to_node
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import CHANGING, OF_SESSION, function_node
 from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.values import to_float
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
@@ -118,7 +119,8 @@ def declared_literal(value: Any, data_type: t.DataType) -> Node:
     if data_type == t.BINARY and isinstance(value, bytes | bytearray):
         return n.Literal(bytes(value), t.BINARY)
     if type(value) is _PYTHON_TYPES.get(data_type):
-        return n.Literal(value, data_type)
+        # A Float of Java arrives as the double of its digits: 0.1 for 0.10000000149011612.
+        return n.Literal(to_float(value) if data_type == t.FLOAT else value, data_type)
     return opaque("a literal", ())
 
 
