@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import StorageError
 from deltaskip.storage import is_local, join, open_storage, parent, parse_location, uri_of
 from tests.looped import looped
@@ -54,6 +55,15 @@ def test_a_name_that_is_no_utf_8_has_a_uri() -> None:
     assert uri_of("/data/" + os.fsdecode(b"\xff")) == "file:///data/%FF"
     with pytest.raises(StorageError, match="a file of the host other"):
         parse_location("file://other/data/events")
+
+
+def test_a_path_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    os.mkdir(folder)
+    for given in (f"{folder}/t", f"file://{tmp_path}/caf%E9/t"):
+        with pytest.raises(StorageError, match=r"caf.udce9/t' is not UTF-8, as those in the log of a table: rename it"):
+            ds.DeltaTable.create(given, "id BIGINT")
+    assert os.listdir(folder) == []
 
 
 @pytest.mark.parametrize("given", ["s3://", "s3:///", "gs://", "memory:///", "hdfs://"])
