@@ -213,6 +213,22 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
             message = f"{where} has {cause} {found[0]}, whose order is not defined; rewrite the commit"
             yield Found("commit.reconciled", message, _versions(commits, versions), found)
             break
+    codes = numpy_values(keys.dictionary_encode().indices)
+    order = np.lexsort((commit, codes))
+    before, row = order[:-1], order[1:]
+    again = (codes[before] == codes[row]) & ~adds[before] & ~adds[row] & (commit[before] < commit[row])
+    again &= np.isin(commit[row], commit[adds])
+    if again.any():
+        rows, first = np.sort(row[again]), before[again][np.argmin(row[again])]
+        removed = actions["path"].take(arrow_array(rows, pa.int64())).to_pylist()
+        versions = _versions(commits, sorted({int(commit[each]) for each in rows}))
+        [earlier] = _versions(commits, [int(commit[first])])
+        message = (
+            f"Version {versions[0]} removes {removed[0]}, which version {earlier} had removed: its writer had not read "
+            f"that version, and rows that both wrote anew are in the table twice; compare it with version "
+            f"{versions[0] - 1}, to which RESTORE leads back"
+        )
+        yield Found("files.removed-again", message, versions, removed)
     if "size" in actions.column_names:
         wrong = filled(pc.less(actions["size"], arrow_scalar(0, pa.int64())), False)
         rows = np.flatnonzero(numpy_values(one_chunk(wrong)))

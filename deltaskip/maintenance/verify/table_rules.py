@@ -80,6 +80,12 @@ CHECKS = (
             TableRule("commit.empty", "A commit has an action.", _ENTRIES, "warning"),
             TableRule("commit.reconciled", "No commit has several actions of one key.", _WRITERS),
             TableRule(
+                "files.removed-again",
+                "A commit that adds files removes files that the table has.",
+                _FILES,
+                "warning",
+            ),
+            TableRule(
                 "commit.timestamp", "In-commit timestamps come first and ascend.", "PROTOCOL, In-Commit Timestamps"
             ),
             TableRule("files.cdc", "Change data files have no dataChange.", _CDC, "warning"),

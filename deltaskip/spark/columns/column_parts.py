@@ -99,7 +99,7 @@ def _instant_micros(instant: Any) -> int:
 
 _PYTHON_TYPES: dict[t.DataType, type] = {
     **dict.fromkeys((t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ), int),
-    **dict.fromkeys(t.FLOATING, float),
+    t.DOUBLE: float,
     t.STRING: str,
     t.BOOLEAN: bool,
 }
@@ -118,9 +118,11 @@ def declared_literal(value: Any, data_type: t.DataType) -> Node:
             return opaque("a literal", ())
     if data_type == t.BINARY and isinstance(value, bytes | bytearray):
         return n.Literal(bytes(value), t.BINARY)
-    if type(value) is _PYTHON_TYPES.get(data_type):
+    if data_type == t.FLOAT and type(value) is float:
         # A Float of Java arrives as the double of its digits: 0.1 for 0.10000000149011612.
-        return n.Literal(to_float(value) if data_type == t.FLOAT else value, data_type)
+        return n.Literal(to_float(value), t.FLOAT)
+    if type(value) is _PYTHON_TYPES.get(data_type):
+        return n.Literal(value, data_type)
     return opaque("a literal", ())
 
 

@@ -62,6 +62,23 @@ def test_a_sound_table_has_no_findings(sound: Path, name: str) -> None:
     assert found.checked["rows"] >= 60
 
 
+def test_rows_that_a_compaction_of_a_stale_table_doubles_are_named(tmp_path: Path) -> None:
+    folder = str(tmp_path / "t")
+    for number in range(3):
+        deltalake.write_deltalake(folder, pa.table({"id": [number]}), mode="append")
+    stale = deltalake.DeltaTable(folder)
+    deltalake.DeltaTable(folder).optimize.compact()
+    ds.DeltaTable(folder).append(pa.table({"id": [9]}))
+    assert ds.verify(folder, data=True).findings == ()
+    stale.optimize.compact()
+    assert sorted(ds.DeltaTable(folder).scan().to_arrow()["id"].to_pylist()) == [0, 0, 1, 1, 2, 2, 9]
+    [found] = ds.verify(folder, data=True)
+    assert (found.rule, found.severity, found.versions, len(found.paths)) == ("files.removed-again", "warning", (5,), 3)
+    assert "which version 3 had removed" in found.message and "compare it with version 4" in found.message
+    ds.DeltaTable(folder).restore(4)
+    assert sorted(ds.DeltaTable(folder).scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 9]
+
+
 @pytest.mark.long(gate=150)
 @pytest.mark.parametrize(("damage", "name"), [pytest.param(d, n, id=f"{d.name}-{n}") for d, n in CASES])
 def test_damage_is_named_by_its_rule(sound: Path, tmp_path: Path, damage: Damage, name: str) -> None:
@@ -330,9 +347,9 @@ def test_sound_tables_of_the_corpus_have_no_findings() -> None:
 
 def test_every_rule_has_a_damage() -> None:
     shown = {damage.rule for damage in DAMAGES}
-    # Shown elsewhere: by gates, by schemas that only other tests build, and by files that killed writers leave.
+    # Shown elsewhere: by deltalake, gates, by schemas that only other tests build, and by files that killed writers leave.
     others = {
-        *("gate.skipped", "gate.statistics", "log.state", "log.orphans", "schema.reserved"),
+        *("files.removed-again", "gate.skipped", "gate.statistics", "log.state", "log.orphans", "schema.reserved"),
         *("schema.collations", "domains.collations", "iceberg.features", "iceberg.types", "iceberg.partitioning"),
     }
     assert set(RULES) - shown == others
