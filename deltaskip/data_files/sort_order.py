@@ -94,8 +94,7 @@ def check_sort_order(order: Sequence[SortOrder], schema: t.StructType, table: st
         except PredicateError as error:
             raise InvalidArgument(f"The rows of {table} cannot be sorted by {each}: {error}") from error
         collation = t.collation_of(found)
-        is_ordered = isinstance(found.type, t.PrimitiveType | t.DecimalType) and found.type not in (t.VARIANT, t.VOID)
-        if not is_ordered or collation is not None:
+        if not t.is_ordered(found.type) or collation is not None:
             raise InvalidArgument(
                 f"The rows of {table} cannot be sorted by {t.display_name(found.logical)}, which is "
                 f"{t.simple_string(found.type).upper()}{'' if collation is None else f' COLLATE {collation}'}: sort by "

@@ -80,9 +80,7 @@ def read_aggregate(
 
 
 def _check_order(text: str, table: str, column: t.Resolved, schema: t.StructType) -> None:
-    if not isinstance(column.type, t.PrimitiveType | t.DecimalType) and not char_type(schema, column.logical):
-        _refuse(text, table, f"the column is {t.simple_string(column.type).upper()}")
-    if column.type in (t.VARIANT, t.VOID):
+    if not t.is_ordered(column.type) and not char_type(schema, column.logical):
         _refuse(text, table, f"the column is {t.simple_string(column.type).upper()}")
     collation = t.collation_of(column)
     if collation is not None:

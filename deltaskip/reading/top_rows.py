@@ -179,7 +179,7 @@ class SortKey:
     def of(cls, scan: LogScan, term: OrderTerm) -> SortKey:
         """Return the sort key of a term. Raises UnsupportedFeature if only Spark sorts by it."""
         table, node = scan.snapshot.root, term.node
-        if not isinstance(term.type, t.PrimitiveType | t.DecimalType) and not term.padded:
+        if not t.is_ordered(term.type) and term.type != t.VOID and not term.padded:
             kind = "values of a type that is not known" if term.type is None else t.simple_string(term.type).upper()
             raise UnsupportedFeature(f"Rows of {table} cannot be sorted by {to_sql(term.given.node)}, {kind}. {_CURE}")
         collations = Collations(scan.collation_version)

@@ -1,6 +1,8 @@
 """Columns of nanoseconds: read, written, with statistics, and skipped exactly to the nanosecond."""
 
 import json
+import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.sparkexpr import types as t
+from tests.extent import extent, seed
 
 BASE = 1_700_000_000_000_000_000  # 2023-11-14T22:13:20Z
 SECOND = "2023-11-14 22:13:20"
@@ -271,3 +274,81 @@ def test_times_inside_of_other_values_keep_their_nanoseconds(tmp_path: Path) -> 
     other = ds.DeltaTable.create(tmp_path / "other", NESTED)
     other.append(table.scan().to_arrow())
     assert nested_values(other.scan().to_arrow()) == wanted[:1] + wanted[2:]
+
+
+def random_table(rng: random.Random, folder: Path) -> tuple[ds.DeltaTable, list[dict[str, Any]]]:
+    """A table with times of some microseconds, and its rows; bounds of some files are cut, as other writers do."""
+    partition = rng.choice([None, "p"])
+    properties = {"delta.enableDeletionVectors": "true"} if rng.random() < 0.5 else {}
+    ds.DeltaTable.create(folder, "id BIGINT, n TIMESTAMP_NANOS, m TIMESTAMP_NANOS, p TIMESTAMP_NANOS_NTZ", partition,
+                         properties=properties)  # fmt: skip
+    model: list[dict[str, Any]] = []
+    zones = {"n": "UTC", "m": "UTC", "p": None}
+    for _ in range(rng.randint(2, 6)):
+        low = rng.randrange(4000)
+        rows = [
+            {name: rng.choice([None, *range(low, low + 3000, 7)]) for name in "nm"} | {"p": rng.randrange(3)}
+            for _ in range(rng.randint(1, 8))
+        ]
+        rows = [{"id": len(model) + at, **row} for at, row in enumerate(rows)]
+        times = {
+            name: pa.array([None if row[name] is None else BASE + row[name] for row in rows], pa.timestamp("ns", zone))
+            for name, zone in zones.items()
+        }
+        ds.DeltaTable(folder).append(pa.table({"id": [row["id"] for row in rows], **times}))
+        model += rows
+    for commit in sorted((folder / "_delta_log").glob("*.json"))[1:]:
+        digits = rng.choice([3, 6, 9])
+        commit.write_text(re.sub(rf"(\.[0-9]{{{digits}}})[0-9]+(Z?\\\")", r"\1\2", commit.read_text()))
+    for crc in (folder / "_delta_log").glob("*.crc"):
+        crc.unlink()
+    table = ds.DeltaTable(folder)
+    if properties and rng.random() < 0.7:
+        table.delete("id % 5 = 0")
+        model = [row for row in model if row["id"] % 5]
+    return table, model
+
+
+@pytest.mark.parametrize("number", range(extent(20, 1000)))
+def test_joins_orders_and_extremes_are_those_of_all_rows(tmp_path: Path, number: int) -> None:
+    rng = random.Random(seed() + number)
+    table, model = random_table(rng, tmp_path / "t")
+
+    def ids(rows: Any) -> list[int]:
+        return sorted(rows.to_arrow()["id"].to_pylist())
+
+    keys = [*rng.choices([row["n"] for row in model] or [1], k=3), rng.randrange(7000)]
+    source = pa.table({
+        "n": pa.array([None if each is None else BASE + each for each in keys], pa.timestamp("ns", "UTC")),
+        "p": pa.array([BASE + rng.randrange(3) for _ in keys], pa.timestamp("ns")),
+        "m": pa.nulls(len(keys), pa.timestamp("ns", "UTC")),
+        "id": [1000 + at for at in range(len(keys))],
+    })  # fmt: skip
+    pairs = {(n, p.value - BASE) for n, p in zip(keys, source["p"], strict=True)}
+    assert ids(table.scan().semi_join(source, "n")) == [r["id"] for r in model if r["n"] is not None and r["n"] in keys]
+    found = table.scan().semi_join(source, ["n", "p"])
+    assert ids(found) == [row["id"] for row in model if row["n"] is not None and (row["n"], row["p"]) in pairs]
+    for op, holds in (("<", int.__lt__), ("=", int.__eq__), (">=", int.__ge__)):
+        wanted = [r["id"] for r in model if None not in (r["n"], r["m"]) and holds(r["n"], r["m"])]
+        assert ids(table.scan(f"n {op} m")) == wanted
+    for down in (True, False):
+        order = sorted(
+            model, key=lambda row: (row["n"] is None, 0 if row["n"] is None else row["n"] * (-1 if down else 1))
+        )
+        top = table.scan().top(3, by=f"n {'DESC' if down else 'ASC'} NULLS LAST").to_arrow()["n"]
+        assert [each.value and each.value - BASE for each in top] == [row["n"] for row in order[:3]]
+    edge = rng.randrange(7000)
+    where = f"n >= TIMESTAMP'{SECOND}Z' AND n > '{SECOND}.{edge:09}Z'"
+    among = [row["n"] for row in model if row["n"] is not None and row["n"] > edge]
+    [total] = table.scan(where).aggregate(low="min(n)", high="max(n)", n="count(*)", latest="max(p)").to_pylist()
+    low, high = min(among, default=None), max(among, default=None)
+    assert [each and each.value - BASE for each in (total["low"], total["high"])] == [low, high]
+    assert total["n"] == len(among)
+    table.merge(source.slice(3), "n").when_matched_update({"m": "source.n"}).when_not_matched_insert_all().execute()
+    rows = ds.DeltaTable(tmp_path / "t").scan().to_arrow()
+    after = {(i, n.value, m.value) for i, n, m in zip(rows["id"].to_pylist(), rows["n"], rows["m"], strict=True)}
+    base = {None: None, **{each: BASE + each for row in model for each in row.values() if each is not None}}
+    changed = {(r["id"], base[r["n"]], base[r["n"]] if r["n"] == keys[3] else base[r["m"]]) for r in model}
+    if keys[3] not in [row["n"] for row in model]:
+        changed.add((1003, BASE + keys[3], None))
+    assert after == changed

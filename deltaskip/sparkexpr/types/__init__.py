@@ -64,6 +64,7 @@ from deltaskip.sparkexpr.types.data_types import (
     UnknownType,
     collation_name,
     declared_collation,
+    is_ordered,
     nested_fields,
     nested_types,
 )
@@ -177,6 +178,7 @@ __all__ = [
     "from_arrow_type",
     "geoarrow_metadata",
     "invariant_expression",
+    "is_ordered",
     "leaves",
     "near_names",
     "nested_fields",

@@ -272,6 +272,15 @@ NANOSECONDS: tuple[DataType, ...] = (NANOS, NANOS_NTZ)
 """The types of instants and local times with nanoseconds, by the names of delta-kernel-rs."""
 COLUMN_INTERVALS: tuple[DataType, ...] = (YEAR_MONTH, DAY_TIME)
 """The types of interval columns: counts of months and of microseconds. # RFC Interval Types"""
+
+
+def is_ordered(type_: DataType | None) -> bool:
+    """Return whether this package compares values of the type as greater and less: numbers, times, strings, bytes."""
+    if isinstance(type_, PrimitiveType):
+        return type_ not in (VARIANT, VOID)
+    return isinstance(type_, DecimalType) or type_ in NANOSECONDS
+
+
 NAMED_TYPES: tuple[DataType, ...] = (*COLUMN_INTERVALS, *NANOSECONDS)
 """The types that UnknownType names and columns may have."""
 

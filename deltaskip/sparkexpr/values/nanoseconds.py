@@ -1,6 +1,7 @@
 """Times of nanoseconds: their text, and comparisons of their columns with constants.
 
-Values are counts of nanoseconds in 64 bits, from 1677 to 2262. Only comparisons with constants are evaluated here.
+Values are counts of nanoseconds in 64 bits, from 1677 to 2262. Comparisons with constants and of
+two columns are evaluated here.
 # RFC Nanosecond Timestamps
 """
 
@@ -51,13 +52,15 @@ def format_nanos(nanos: int, type_: t.DataType, separator: str = " ") -> str:
 
 
 def compared_nanos(node: n.Compare | n.In, zone: str) -> n.Node | None:
-    """Return a comparison of a column of nanoseconds with constants, which are of its type; None for other ones.
+    """Return a comparison of a column of nanoseconds with constants or another one, all of its type; None for others.
 
     Args:
         node: The comparison, or the list of IN.
         zone: Time zone of the session.
     """
     match node:
+        case n.Compare(_, n.FieldRef() as one, n.FieldRef() as other) if one.type in t.NANOSECONDS:
+            return node if one.type == other.type else None
         case n.Compare(op, n.FieldRef() as column, constant) if column.type in t.NANOSECONDS:
             found = _literal(constant, column.type, zone)
             return None if found is None else n.Compare(op, column, found)

@@ -347,7 +347,7 @@ def test_sound_tables_of_the_corpus_have_no_findings() -> None:
 
 def test_every_rule_has_a_damage() -> None:
     shown = {damage.rule for damage in DAMAGES}
-    # Shown elsewhere: by deltalake, gates, by schemas that only other tests build, and by files that killed writers leave.
+    # Shown elsewhere: by deltalake, gates, schemas that only other tests build, and files that killed writers leave.
     others = {
         *("files.removed-again", "gate.skipped", "gate.statistics", "log.state", "log.orphans", "schema.reserved"),
         *("schema.collations", "domains.collations", "iceberg.features", "iceberg.types", "iceberg.partitioning"),
