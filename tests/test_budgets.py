@@ -67,7 +67,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "statements": 1_400,
     "stats": 3_300,
     "storage": 2_650,
-    "table": 3_150,
+    "table": 3_250,
     "transforms": 200,
     "txn": 6_850,
 }

@@ -69,7 +69,7 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
             return Literal(bytes(value), t.BINARY)
         case Decimal():
             # Of a class of its own, it may be written in another way.
-            return _decimal(Decimal(value))
+            return _decimal(exactly(value))
         case datetime():
             return _timestamp(value)
         case date():

@@ -16,6 +16,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, shaped
 from deltaskip.sparkexpr.text.render import exact_sql
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
+from deltaskip.sparkexpr.values.numerals import exactly
 
 # Words before an operand: a colon after such a word begins a parameter.
 _OPERATORS = (
@@ -97,7 +98,7 @@ def _plain(value: object) -> object:
             return value.item()
         case Decimal():
             # DuckDB ignores exponents above 0.
-            return Decimal(f"{Decimal(value):f}")
+            return exactly(f"{exactly(value):f}")
         case _:
             return value
 
