@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import Protocol, add_actions, canonical_path, canonical_paths, dv_ids
+from deltaskip.actions import Protocol, add_actions, canonical_path, canonical_paths, dv_ids, hadoop_path
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.log import CheckpointRef, Snapshot
@@ -112,12 +112,9 @@ def _compared(found: Snapshot, expected: Snapshot, ref: CheckpointRef, names: li
     if difference is not None:
         yield Found(rule, f"{where} differs from the commits before it: {difference}", [ref.version], names)
     mine, theirs = (each.adds(_COMPARED) for each in (found, expected))
-    keys = [
-        file_keys(_paths(each["path"], names), pc.fill_null(dv_ids(each["deletion_vector"]), NOTHING))
-        for each in (mine, theirs)
-    ]
+    keys = [_keys(each, names) for each in (mine, theirs)]
     for what, rows, others in (("lacks", 1, 0), ("has", 0, 1)):
-        other = keys[rows].filter(pc.invert(pc.is_in(keys[rows], value_set=keys[others])))
+        other = _without(keys[rows], keys[others])
         if len(other):
             path = other[0].as_py().partition("\0")[0]
             side = "which the commits before it have" if what == "lacks" else "which the commits before it do not have"
@@ -136,6 +133,54 @@ def _compared(found: Snapshot, expected: Snapshot, ref: CheckpointRef, names: li
         if pc.any(unequal).as_py():
             path = mine["path"].filter(unequal)[0]
             yield Found(rule, f"{where} has another {name} of {path} than the commits", [ref.version], names)
+
+
+def _keys(files: pa.Table, names: list[str]) -> pa.Array:
+    return file_keys(_paths(files["path"], names), pc.fill_null(dv_ids(files["deletion_vector"]), NOTHING))
+
+
+def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
+    return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
+
+
+def doubt(facts: TableFacts, version: int, names: Sequence[str]) -> str:
+    """Return why it is not certain that a checkpoint or compaction is wrong, and not a commit; "" if it is.
+
+    A commit may have lost lines when a disk was full or a machine stopped, and a checkpoint may be all that still has
+    its files. A version checksum decides, otherwise which of the data files exist.
+
+    Args:
+        facts: The table.
+        version: The version of the checkpoint, or the last one of the compaction.
+        names: The names of its files.
+    """
+    later = min((each for each in facts.listing.checkpoints if each > version), default=None)
+    for each in sorted(facts.listing.checksums):
+        if each < version or (later is not None and each >= later) or _fault(facts, facts.listing.checksums[each]):
+            continue
+        agree = checksum_agrees(facts, each, names), checksum_agrees(facts, each)
+        if agree[0] != agree[1]:
+            return "" if agree[0] else f"the checksum of version {each} agrees with it, and not with the commits"
+        if not agree[0]:
+            return f"the checksum of version {each} agrees neither with it nor with the commits"
+    expected, found = facts.rebuilt(version, names), facts.rebuilt(version)
+    if expected is None or found is None:
+        return ""
+    mine, theirs = (_keys(each.adds(["path", "deletion_vector"]), [*names]) for each in (found, expected))
+    own, others = (
+        {hadoop_path(found.table_root, key.partition("\0")[0]) for key in _without(*keys).to_pylist()}
+        for keys in ((mine, theirs), (theirs, mine))
+    )
+    exists = facts.storage.exists
+    if (own or others) and not (own and not any(map(exists, own)) and all(map(exists, others))):
+        return "a commit may have lost actions, and nothing but the commits says otherwise"
+    return ""
+
+
+def checksum_agrees(facts: TableFacts, version: int, without: Collection[str] = ()) -> bool:
+    """Return whether a version checksum says what the log says without some files, see `TableFacts.rebuilt`."""
+    file, snapshot = facts.listing.checksums[version], facts.rebuilt(version, without)
+    return _fault(facts, file) is None and snapshot is not None and not any(_differences(facts, file, snapshot))
 
 
 def _sorted(maps: pa.Array) -> list[tuple[tuple[str, str | None], ...]]:

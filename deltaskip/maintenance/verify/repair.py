@@ -21,6 +21,7 @@ from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.compaction import cover
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
+from deltaskip.maintenance.verify.checkpoint_checks import checksum_agrees, doubt
 from deltaskip.maintenance.verify.findings import Finding, RepairStep
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
@@ -52,7 +53,7 @@ def planned(facts: TableFacts, findings: Sequence[Finding]) -> tuple[RepairStep,
     if mended or any(each.rule.startswith("hint.") for each in findings):
         rule = next((each.rule for each in findings if each.rule.startswith("hint.")), _CHECKPOINT_RULES[0])
         why = "" if mended or facts.snapshot is not None else "the latest version cannot be read"
-        why = why or next((step.refused for step in steps if step.refused == _DOUBT), "")
+        why = why or next((step.refused for step in steps if step.refused and step.rule.endswith(".contents")), "")
         steps.append(_possible(facts, RepairStep(rule, CHECKPOINT, (LAST_CHECKPOINT,), refused=why)))
     return tuple(steps)
 
@@ -101,7 +102,14 @@ def carried_out(facts: TableFacts, steps: Iterable[RepairStep]) -> tuple[tuple[R
 def _of_log(facts: TableFacts, findings: Sequence[Finding]) -> Iterator[RepairStep]:
     listing = facts.listing
     bad = {name for each in findings if each.rule in _CHECKPOINT_RULES for name in each.paths}
+    gone = bad.union(*(each.paths for each in findings if each.rule in _COMPACTION_RULES))
     proven = not bad or facts.rebuilt(facts.version, bad) is not None
+    doubts = [
+        (each, why)
+        for each in findings
+        if each.rule in ("checkpoint.contents", "compaction.contents")
+        and (why := doubt(facts, each.versions[-1], each.paths))
+    ]
     seen: set[str] = set()
     for each in findings:
         names = tuple(name for name in each.paths if name not in seen)
@@ -109,16 +117,21 @@ def _of_log(facts: TableFacts, findings: Sequence[Finding]) -> Iterator[RepairSt
         if not names:
             continue
         if each.rule in _CHECKPOINT_RULES:
-            yield RepairStep(each.rule, ASIDE, names, refused="" if proven else "without it no version can be read")
+            why = next((why for other, why in doubts if not set(names).isdisjoint(other.paths)), "")
+            yield RepairStep(each.rule, ASIDE, names, refused=why if proven else "without it no version can be read")
         elif each.rule in _COMPACTION_RULES:
             first, last = each.versions[0], each.versions[-1]
             known = last > (listing.latest or 0) or cover(listing.commits, (), first, last) is not None
-            yield RepairStep(each.rule, ASIDE, names, refused="" if known else "its commits are gone")
+            why = next((why for other, why in doubts if other is each), "")
+            yield RepairStep(each.rule, ASIDE, names, refused=why if known else "its commits are gone")
         elif each.rule.startswith("checksum."):
-            yield RepairStep(each.rule, CHECKSUM, names, refused=_doubt(facts, each.rule, each.versions[0]))
+            if gone and not doubts and checksum_agrees(facts, each.versions[0], gone):
+                continue
+            why = _doubt(facts, findings, each.rule, each.versions[0]) or next((why for _, why in doubts), "")
+            yield RepairStep(each.rule, CHECKSUM, names, refused=why)
 
 
-def _doubt(facts: TableFacts, rule: str, version: int) -> str:
+def _doubt(facts: TableFacts, findings: Sequence[Finding], rule: str, version: int) -> str:
     """Why it is not certain that a version checksum is wrong, and not the log; empty if it is."""
     if facts.snapshot is None or facts.rebuilt(version) is None:
         return "its version cannot be read"
@@ -127,6 +140,10 @@ def _doubt(facts: TableFacts, rule: str, version: int) -> str:
     proven = any(base == max((c for c in facts.listing.checkpoints if c <= v), default=-1) for v in facts.agreed)
     if rule == "checksum.contents" and commits is None and not proven:
         return _DOUBT
+    wrong = {each.versions[0] for each in findings if each.rule == "checksum.contents"}
+    at_the_end = {each for each in wrong if each > max(facts.agreed, default=-1)}
+    if version in at_the_end and (len(at_the_end) > 1 or any(each.rule == "commit.empty" for each in findings)):
+        return f"all checksums from version {min(at_the_end)} on say so: that commit may have lost actions"
     return ""
 
 

@@ -113,17 +113,19 @@ class TableFacts:
         return found
 
     def rebuilt(self, version: int | None, without: Collection[str] = ()) -> Snapshot | None:
-        """Return a version of the table from the log without checkpoints; None if the rest does not contain it.
+        """Return a version of the table from the log without some files; None if the rest does not contain it.
 
         Args:
             version: The version; None for the latest.
-            without: Names of files: checkpoints that consist of one of them are left out.
+            without: Names of files: compactions of these names, and checkpoints that have one of them, are left out.
         """
         kept = {
             number: tuple(ref for ref in refs if all(file.file.name not in without for file in ref.files))
             for number, refs in self.listing.checkpoints.items()
         }
-        listing = replace(self.listing, checkpoints={number: refs for number, refs in kept.items() if refs})
+        compactions = tuple(each for each in self.listing.compactions if each.file.name not in without)
+        checkpoints = {number: refs for number, refs in kept.items() if refs}
+        listing = replace(self.listing, checkpoints=checkpoints, compactions=compactions)
         try:
             return load_snapshot_of(self.storage, listing, version)
         except UnsupportedFeature as error:

@@ -201,6 +201,43 @@ def test_a_repair_refuses_what_is_not_certain(sound: Path, tmp_path: Path) -> No
     assert "outside of the table's folder" in refused(clone)
 
 
+def lines_of(change: Callable[[list[str]], list[str]]) -> Callable[[Path], object]:
+    """A change of the lines of version 2."""
+    return lambda t: log_file(t, 2).write_text("".join(change(log_file(t, 2).read_text().splitlines(True))))
+
+
+@pytest.mark.parametrize("checksums", ["all", "none", "of the checkpoint"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lines_of(lambda lines: []),
+        lines_of(lambda lines: ["\n"]),
+        lines_of(lambda lines: lines[:-1]),
+        lines_of(lambda lines: lines[:1]),
+        lines_of(lambda lines: [each for each in lines if '"remove"' not in each]),
+        lines_of(lambda lines: [each.replace("part-00000", "part-00009", 1) for each in lines]),
+    ],
+)
+def test_a_repair_does_not_believe_a_commit_that_lost_lines(
+    tmp_path: Path, damage: Callable[[Path], object], checksums: str
+) -> None:
+    folder = tmp_path / "t"
+    table = ds.DeltaTable.create(folder, "id BIGINT", properties={"delta.enableDeletionVectors": "false"})
+    table.append([{"id": each} for each in range(4)], max_records_per_file=1)
+    table.overwrite([{"id": each} for each in (0, 1, 2)], where="id < 3", max_records_per_file=1)
+    table.checkpoint()
+    table.append([{"id": 99}])
+    damage(folder)
+    for file in (folder / "_delta_log").glob("*.crc"):
+        if checksums == "none" or (checksums == "of the checkpoint" and file.name != log_file(folder, 2, "crc").name):
+            file.unlink()
+    rows = sorted(ds.DeltaTable(folder).scan().to_arrow()["id"].to_pylist())
+    found = ds.verify(folder, data=True, repair=True)
+    assert found.errors and "checkpoint.contents" in found.rules
+    assert all(step.refused for step in found.repairs if step.action != "remove files")
+    assert sorted(ds.DeltaTable(folder).scan().to_arrow()["id"].to_pylist()) == rows
+
+
 def test_a_repair_leaves_what_is_no_regular_file(sound: Path, tmp_path: Path) -> None:
     table = tmp_path / "t"
     shutil.copytree(sound / "partitioned", table)
