@@ -211,11 +211,27 @@ def related(name: str, args: Sequence[v.Values]) -> pa.Array:
     if odd.any():
         left = np.where(odd, None, left)
     elif v.is_constant(args[1]):
-        # shapely prepares the first shape, if it is constant, for many others.
         method, left, right = {"contains": "within", "within": "contains"}.get(method, method), right, left
-    found = getattr(shapely, method)(left, right, *map(_numbers, args[2:]))
+    related_here, far = getattr(shapely, method), [*map(_numbers, args[2:])]
+    if np.ndim(left) or not shapely.is_valid(left):
+        found = related_here(left, right, *far)
+    else:
+        # A shape that is prepared for many others is compared in another way with those that collapse to less.
+        odd = _may_collapse(right)
+        apart = related_here(left, right[odd], *(each if np.ndim(each) == 0 else each[odd] for each in far))
+        shapely.prepare(left)
+        found = related_here(left, right, *far)
+        found[odd] = apart
     known = v.valid(*v.expanded(args))
     return arrow_array(found) if known is None else pa.array(found, mask=~known)
+
+
+def _may_collapse(shapes: Any) -> Any:
+    """Whether each shape is an area or line without extent, or has several parts that may be."""
+    shapely = library()
+    dimension = shapely.get_dimensions(shapes)
+    flat = ((dimension == 2) & (shapely.area(shapes) == 0)) | ((dimension == 1) & (shapely.length(shapes) == 0))
+    return flat | ((shapely.get_type_id(shapes) > _POLYGON) & ~shapely.is_valid(shapes))
 
 
 def related_on_sphere(name: str, args: Sequence[v.Values]) -> pa.Array:
@@ -250,15 +266,16 @@ def related_on_sphere(name: str, args: Sequence[v.Values]) -> pa.Array:
     return arrow_array(found) if known is None else pa.array(found, mask=~known)
 
 
+_POLYGON = 3
+"""The number of the type in WKB; those of shapes with several parts are greater."""
+
 _NOTHING = bytes.fromhex("010700000000000000")
 """WKB of an empty collection, which meets nothing."""
 
 
 def _shapes(values: v.Values) -> Any:
     if v.is_constant(values):
-        shape = _parsed(v.constant(values))
-        library().prepare(shape)
-        return shape
+        return _parsed(v.constant(values))
     return _parsed(np.asarray(values.to_numpy(zero_copy_only=False), dtype=object))
 
 
