@@ -327,9 +327,18 @@ def _version(text: str) -> int:
     return int(text)
 
 
+_OF_DELTA_SPARK = "org.apache.spark.sql.delta."
+
+
 def _table_changes(change: Any) -> list[table_changes.TableChange]:
     """Convert a change of a table, which may need several changes. Raises UnsupportedFeature for an unknown change."""
-    match change.getClass().getSimpleName():
+    name, kind = str(change.getClass().getName()), change.getClass().getSimpleName()
+    match kind:
+        # delta-spark's parser, where a session has it, makes changes of its own.
+        case "AddConstraint" if name.startswith(_OF_DELTA_SPARK):
+            return [AddConstraint(change.constraintName(), change.expr())]
+        case "DropConstraint" if name.startswith(_OF_DELTA_SPARK):
+            return [DropConstraint(change.constraintName(), bool(change.ifExists()))]
         case "AddColumn":
             return _add_column(change)
         case "RenameColumn":
