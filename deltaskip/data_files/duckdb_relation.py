@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.sparkexpr.values.arrow_nested import list_items, map_lists
 
 # Types whose values arrive in Arrow as others.
 _DUCKDB_ONLY = frozenset(("bit", "uhugeint"))
+_WITHOUT_ARROW = (*_DUCKDB_ONLY, "time with time zone", "variant")
+_LONGEST_HOURS = (1 << 63) // 3_600_000_000_000
+"""Hours of an interval whose nanoseconds 64 bits hold."""
 
 
 def rows_of_relation(relation: Any, name: str) -> pa.RecordBatchReader:
@@ -46,6 +49,28 @@ def rows_of_relation(relation: Any, name: str) -> pa.RecordBatchReader:
                 yield batch
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def arrow_answer(relation: Any) -> pa.RecordBatchReader:
+    """Return the rows of a query of DuckDB.
+
+    Raises PredicateError for a column whose type Arrow lacks, or an interval that is too long for it.
+    """
+    columns: list[str] = []
+    intervals = False
+    for at, (column, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
+        shown, name, is_interval = display_name([column]), column.replace('"', '""'), kind.id == "interval"
+        if odd := _duckdb_types(kind) & ({*_WITHOUT_ARROW} if is_interval else {*_WITHOUT_ARROW, "interval"}):
+            raise PredicateError(
+                f"The column {shown} of the query has values of DuckDB's type {odd.pop().upper()}, which Arrow lacks: "
+                f"cast it, as in CAST({shown} AS VARCHAR)."
+            )
+        intervals |= is_interval
+        # DuckDB gives nanoseconds, and multiplies without a check.
+        long = f"abs(datepart('hour', #{at})) >= {_LONGEST_HOURS}"
+        error = f"error('The column {shown} has an interval of more than 292 years, which Arrow lacks.')"
+        columns.append((f"CASE WHEN {long} THEN {error} ELSE #{at} END" if is_interval else f"#{at}") + f' AS "{name}"')
+    return pa.RecordBatchReader.from_stream(relation.project(", ".join(columns)) if intervals else relation)
 
 
 def _duckdb_types(kind: Any) -> set[str]:

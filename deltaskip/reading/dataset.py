@@ -19,6 +19,7 @@ from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.julian import may_be_julian
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.stats.footer import data_file_missing
 from deltaskip.stats.parquet_input import ParquetInput
@@ -93,6 +94,9 @@ def _inexact(scan: Scan, files: pa.Table) -> str | None:
     renamed = next((name for f in snapshot.schema.fields if f.name in names for name in _renamed(f, mode)), None)
     if renamed is not None:
         return f"its column {renamed} has another name in files (delta.columnMapping.mode = name)"
+    padded = next((f.name for f in snapshot.schema.fields if f.name in names and declares_char(f)), None)
+    if padded is not None:
+        return f"strings of its column {padded}, of type CHAR, are padded when they are read"
     if scan.where is not None:
         others = scan.negated().files(columns=["uri"])["uri"]
         if pc.any(pc.is_in(files["uri"], value_set=one_chunk(others))).as_py():

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.change_feed.change_scan import ChangeScan
+from deltaskip.data_files.duckdb_relation import arrow_answer
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, meant
 from deltaskip.fork_safety import in_child, new_lock
 from deltaskip.lazy_regex import regex
@@ -364,7 +365,7 @@ def _by_duckdb(
                 "A backslash before a quote ends a string in DuckDB and continues it in Spark: write '' for a quote in "
                 "a string, or pass the string as a parameter."
             )
-        found = pa.RecordBatchReader.from_stream(connection.sql(run, params=values or None))
+        found = arrow_answer(connection.sql(run, params=values or None))
     except duckdb.Error as error:
         raise _refused(error, text, tokens, views) from error
 

@@ -44,6 +44,7 @@ class RegisteredView(Unpicklable):
         self.where = where
         self.table = table
         self._spark = spark
+        self._planned: int | None = None
         self._plan()
 
     def __repr__(self) -> str:
@@ -71,11 +72,11 @@ class RegisteredView(Unpicklable):
         return True
 
     def drop(self) -> None:
-        """Drop the view. Nothing happens if it was dropped or replaced by `register_view`."""
+        """Drop the view. A view of this name by which the program or `register_view` has replaced it stays."""
         views = _views(self._spark)
         if views.get(fold_name(self.name)) is self:
             del views[fold_name(self.name)]
-            if self._spark is not None:
+            if self._spark is not None and self._planned == self._plan_of_session():
                 self._spark.catalog.dropTempView(self.name)
 
     def _plan(self) -> None:
@@ -89,6 +90,16 @@ class RegisteredView(Unpicklable):
             meaning = engine("A view").meaning(self._spark, self.where, snapshot.schema)
         scan = TableScan(snapshot, ReadOptions(self.where, meaning=meaning))
         scan.to_spark(self._spark).createOrReplaceTempView(quoted_name(self.name))
+        self._planned = self._plan_of_session()
+
+    def _plan_of_session(self) -> int | None:
+        """A number for what the name means in the session; None if it means nothing."""
+        try:
+            return int(self._spark.table(quoted_name(self.name)).semanticHash())
+        except Exception as error:
+            if type(error).__name__ != "AnalysisException":
+                raise
+            return None
 
 
 @door

@@ -95,6 +95,14 @@ def test_mapped_columns_are_refused(tmp_path: Path, mode: str, refused: str) -> 
         table.scan().to_dataset()
 
 
+@pytest.mark.parametrize("ddl", ["c CHAR(4)", "c STRUCT<a: CHAR(4)>", "c ARRAY<CHAR(4)>", "c MAP<CHAR(2), INT>"])
+def test_padded_strings_are_refused(tmp_path: Path, ddl: str) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", f"id INT, {ddl}")
+    with pytest.raises(UnsupportedFeature, match="strings of its column c, of type CHAR, are padded"):
+        table.scan().to_dataset()
+    assert table.scan(columns=["id"]).to_dataset().count_rows() == 0
+
+
 def test_columns_that_are_renamed_later_are_refused(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.alter_sql("SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")

@@ -195,3 +195,20 @@ def test_the_text_of_a_query_arrives_as_it_is(spark: Any, tmp_path: Path, monkey
         view = ds.register_view(session, "lines", table)
         each([(session, text) for text in TEXTS], check)
         view.drop()
+
+
+def test_a_view_that_replaced_a_registered_one_is_not_dropped(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    table.append([{"id": 1}])
+    view = ds.register_view(spark, "recent", table)
+    table.append([{"id": 2}])
+    view.refresh()
+    spark.range(9, 10).createOrReplaceTempView("recent")
+    view.drop()
+    assert [row.id for row in spark.table("recent").collect()] == [9]
+    gone = ds.register_view(spark, "recent", table, where="id > 1")
+    assert spark.catalog.dropTempView("recent")
+    gone.drop()
+    last = ds.register_view(spark, "recent", table)
+    last.drop()
+    assert not spark.catalog.tableExists("recent")

@@ -298,3 +298,26 @@ def test_parameters_have_their_values_wherever_they_stand(tmp_path: Path) -> Non
         assert ds.DeltaTable(tmp_path / "t").scan("de >= ?", params=[value]).to_arrow()["de"].to_pylist() == wanted
     found = ds.sql(f"SELECT :v AS v, count(*) AS n FROM '{tmp_path}/t'", {"v": 7})
     assert found.to_pylist() == [{"v": 7, "n": 3}]
+
+
+def test_values_of_duckdb_that_arrow_lacks_are_refused_by_name(tmp_path: Path) -> None:
+    days = [1, 106_000, 106_752, -106_753, 200_000]
+    times = pa.array([each * 86_400_000_000 for each in days], pa.duration("us"))
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, c INTERVAL DAY TO SECOND, s STRING")
+    table.append(pa.table({"id": range(5), "c": times, "s": list("abcde")}))
+    rows = f"FROM '{tmp_path}/t' WHERE id + 0 < 2 ORDER BY id + 0"
+    assert [each.nanoseconds for each in ds.sql(f"SELECT c, id {rows}")["c"].to_pylist()] == [
+        each * 86_400 * 10**9 for each in days[:2]
+    ]
+    assert ds.sql(f"SELECT id FROM '{tmp_path}/t' ORDER BY c")["id"].to_pylist() == [3, 0, 1, 2, 4]
+    for asked, kind in (
+        ("md5_number(s)", "UHUGEINT"), ("TIMETZ '12:00:00+05'", "TIME WITH TIME ZONE"), ("'01'::BIT", "BIT"),
+        ("[c]", "INTERVAL"), ("{'a': [id::VARIANT]}", "VARIANT"),
+    ):  # fmt: skip
+        with pytest.raises(
+            ds.PredicateError, match=f"The column x of the query has values of DuckDB's type {kind}, which"
+        ):
+            ds.sql(f"SELECT id, {asked} AS x {rows}")
+    for asked in ("c", "max(c)", "c - INTERVAL 200000 DAYS"):
+        with pytest.raises(ds.PredicateError, match="The column x has an interval of more than 292 years"):
+            ds.sql(f"SELECT {asked} AS x FROM '{tmp_path}/t' WHERE id + 0 >= 0")
