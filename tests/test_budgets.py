@@ -30,7 +30,7 @@ LIMITS: dict[str, int] = {
     "reading": 6_800,
     "rows": 2_650,
     "schema": 1_100,
-    "skipping": 11_050,
+    "skipping": 11_100,
     "spark": 14_600,
     "sparkexpr": 42_100,
     "statements": 5_800,

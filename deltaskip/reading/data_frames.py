@@ -50,8 +50,10 @@ def _frames(
     names = list(scan.paths_by_name) if columns is None else columns
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
-    narrowed = scan.narrowed(names, pushed, rows)
-    for batch in narrowed.row_batches(scan.note_metrics, views=True):
+    narrowed = scan.narrowed(names, pushed)
+    note = scan.note_metrics
+    batches = narrowed.row_batches(note, views=True) if rows is None else narrowed.first_batches(rows, note, views=True)
+    for batch in batches:
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)
         if batch_rows is None or frame.height <= batch_rows:

@@ -295,19 +295,36 @@ class TableScan(ScanFrames, SelectingScan, Scan):
         return aggregated(self, by, aggregates)
 
     def head(self, n: int = 5) -> pa.Table:
-        """Return at most `n` rows as an Arrow table; which ones is not defined.
+        """Return the first `n` rows as an Arrow table, in the order of the files in the log.
 
         Args:
-            n: Number of rows.
+            n: Number of rows; the table has fewer if the scan does.
         """
         number = arguments.non_negative("n", n)
         if number is None:
             raise InvalidArgumentType.of("n", "an int", n)
-        return self.narrowed(None, None, number).to_arrow()
+        from pyarrow import Table
+
+        return Table.from_batches(self.first_batches(number), self._arrow_schema())
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
         return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
+
+    def first_batches(
+        self, count: int, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The first so many rows of `row_batches`."""
+        scan = self
+        if self.limit is None:
+            scan = self.narrowed(None, None, count)
+            scan.takes_first = True
+        for batch in scan.row_batches(finished or self.note_metrics, views) if count else ():
+            batch = batch.slice(0, min(count, batch.num_rows))
+            count -= batch.num_rows
+            yield batch
+            if not count:
+                return
 
     def row_batches(
         self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False

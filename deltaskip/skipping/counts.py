@@ -47,6 +47,13 @@ def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
     return chosen.take(pc.array_sort_indices(chosen))
 
 
+def first_files(rows: pa.Array, limit: int) -> pa.Array | None:
+    """Positions of the files up to the first that have `limit` proved rows together; None if all files have fewer."""
+    reached = pc.greater_equal(pc.cumulative_sum(rows), arrow_scalar(min(limit, LONG_MAX), pa.int64()))
+    enough = pc.index(reached, TRUE).as_py()
+    return None if enough < 0 else arrow_array(np.arange(enough + 1))
+
+
 def exact_count(predicate: CompiledPredicate) -> int:
     """Number of rows for which the predicate is TRUE.
 

@@ -15,7 +15,7 @@ from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.log import same_table
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import fewest_files, proved_rows
+from deltaskip.skipping.counts import fewest_files, first_files, proved_rows
 from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded_paths, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.sparkexpr.values.arrow_values import empty_table
@@ -30,6 +30,9 @@ class Scan(LogScan):
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
     snapshot, so that later scans of the same table are faster. Safe to share between threads.
     """
+
+    takes_first = False
+    """Whether a limit means the first rows in the order of the files."""
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the files that can contain matching rows, one row each, in the order of the log.
@@ -56,7 +59,8 @@ class Scan(LogScan):
                 tables.append(found[0])
                 proved.append(found[1])
         table = pa.concat_tables(tables)
-        chosen = None if self.limit is None or not proved else fewest_files(pa.concat_arrays(proved), self.limit)
+        choose = first_files if self.takes_first else fewest_files
+        chosen = None if self.limit is None or not proved else choose(pa.concat_arrays(proved), self.limit)
         table = table if chosen is None else table.take(chosen)
         log_plan(self.snapshot, len(table), begun)
         self._is_planned = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 import subprocess
 import sys
 import warnings
@@ -19,6 +20,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
 from deltaskip.reading.scan_dataset import ScanDataset
+from tests.extent import extent, seed
 
 pl = pytest.importorskip("polars")
 
@@ -307,6 +309,32 @@ def test_fields_are_found_in_files_with_other_names_and_without_them(tmp_path: P
             {"c": None, "b": None},
         ]
         assert made.scan("st.b = 'x'", columns=["st.c"]).to_arrow().to_pylist() == [{"c": None}]
+
+
+@pytest.mark.parametrize("number", range(extent(8, 200)))
+def test_the_first_rows_of_a_lazy_frame_are_those_of_its_rows(tmp_path: Path, number: int) -> None:
+    pl = pytest.importorskip("polars")
+    rng = random.Random(seed() + number)
+    properties = {"delta.enableDeletionVectors": "true"} if rng.random() < 0.5 else {}
+    made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, p INT", rng.choice([None, "p"]), properties=properties)
+    for file in range(rng.randint(1, 4)):
+        made.append([{"id": file * 8 + row, "p": row % 2} for row in range(rng.randint(1, 8))])
+    if rng.random() < 0.5:
+        made.delete(f"id % 3 = {rng.randrange(3)}")
+    for where in (None, "id >= 2", "p = 1", "id % 2 = 0"):
+        scan = ds.DeltaTable(tmp_path / "t").scan(where)
+        every, frame = scan.to_arrow()["id"].to_pylist(), scan.to_polars(lazy=True)
+        for count in (0, 1, rng.randrange(2, 9)):
+            pages = [frame.slice(start, count).collect()["id"].to_list() for start in range(0, len(every), count or 99)]
+            assert pages == [every[start : start + count] for start in range(0, len(every), count or 99)]
+            assert frame.head(count).filter(pl.col("id") > 3).collect()["id"].to_list() == [
+                each for each in every[:count] if each > 3
+            ]
+            assert scan.head(count)["id"].to_pylist() == every[:count]
+            of_limit = ds.DeltaTable(tmp_path / "t").scan(where, limit=5)
+            some = of_limit.to_arrow()["id"].to_pylist()
+            assert of_limit.head(count)["id"].to_pylist() == some[:count]
+            assert of_limit.to_polars(lazy=True).head(count).collect()["id"].to_list() == some[:count]
 
 
 def test_counts_and_heads(table: ds.DeltaTable) -> None:
