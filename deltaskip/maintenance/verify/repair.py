@@ -7,6 +7,7 @@ changes the table, the removal of files that do not exist and new statistics, is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
 from deltaskip.maintenance.verify.checkpoint_checks import checksum_agrees, doubt
 from deltaskip.maintenance.verify.findings import Finding, RepairStep
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.tags import STATS_TAG
@@ -178,15 +180,19 @@ def _of_missing(facts: TableFacts, finding: Finding) -> Iterator[RepairStep]:
     if certain:
         yield RepairStep(finding.rule, REMOVE, certain)
     if outside:
-        why = "they are outside of the table's folder, and their folder is missing, too"
+        why = "they are outside of the table's folder, and their folder is missing, or a link leads to them"
         yield RepairStep(finding.rule, REMOVE, tuple(sorted(outside)), refused=why)
 
 
 def _is_certain(facts: TableFacts, location: str) -> bool:
-    """Whether a file that is not found does not exist: in the table's folder, or in another folder that exists."""
-    root = facts.root if is_local(facts.root) else facts.readable.table_root
-    if location.startswith(f"{root.rstrip('/')}/"):
-        return True
+    """Whether a file that is not found does not exist: in the table's folder, or in another folder that exists.
+
+    A link may lead to a disk that is not there for the moment.
+    """
+    root = (facts.root if is_local(facts.root) else facts.readable.table_root).rstrip("/")
+    if location.startswith(f"{root}/"):
+        parts = location[len(root) + 1 :].split("/") if is_local(location) else ()
+        return not any(os.path.islink(encoded(join(root, *parts[: at + 1]))) for at in range(len(parts)))
     try:
         return storage_for(location, None, facts.storage).exists(parent(location))
     except StorageError:

@@ -195,6 +195,18 @@ def test_a_repair_refuses_what_is_not_certain(sound: Path, tmp_path: Path) -> No
         log_file(torn, version).unlink()
     assert "no version can be read" in refused(torn)
 
+    # The disk of a partition is not there.
+    linked = tmp_path / "linked"
+    table = ds.DeltaTable.create(linked, "id BIGINT, p STRING", "p")
+    table.append([{"id": 1, "p": "a"}, {"id": 2, "p": "b"}])
+    (linked / "p=a").rename(tmp_path / "disk")
+    (linked / "p=a").symlink_to(tmp_path / "disk")
+    assert ds.verify(linked, data=True).findings == ()
+    (tmp_path / "disk").rename(tmp_path / "away")
+    assert "a link leads to them" in refused(linked)
+    (tmp_path / "disk").mkdir()
+    assert "a link leads to them" in refused(linked)
+
     clone = tmp_path / "clone"
     ds.DeltaTable(sound / "plain").clone(clone)
     changing(0, lambda found: action(found, "add").update(path=f"file://{tmp_path}/unmounted/x.parquet"))(clone)
