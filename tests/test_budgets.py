@@ -27,7 +27,7 @@ LIMITS: dict[str, int] = {
     "kernels": 6_800,
     "log": 8_050,
     "maintenance": 8_200,
-    "reading": 6_800,
+    "reading": 6_900,
     "rows": 2_650,
     "schema": 1_100,
     "skipping": 11_050,

@@ -13,6 +13,14 @@ import pyarrow.parquet as pq
 
 from deltaskip.records import dataclass
 
+# Of a row group, only the rows from the first wanted one to the last are decoded if they are at most this share of it.
+_NARROW_SHARE = 0.75
+
+
+def is_narrow(span: int, rows: int) -> bool:
+    """Whether to decode only the pages with a range of rows, instead of all of so many rows."""
+    return span <= rows * _NARROW_SHARE
+
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
