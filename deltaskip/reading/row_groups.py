@@ -62,6 +62,14 @@ class RowGroups:
         """Return the same row groups, restricted to rows at these positions in the file, which are ascending."""
         return replace(self.with_rows(rows), rows=rows)
 
+    def first(self, rows: int) -> RowGroups:
+        """Return the row groups with at most the first so many rows of them."""
+        found, left = [np.zeros(0, np.int64)], rows
+        for number, start in zip(self.numbers, self.starts, strict=True):
+            found.append(np.arange(start, start + min(left, self.footer.row_group(number).num_rows), dtype=np.int64))
+            left -= len(found[-1])
+        return self if left > 0 else self.only(np.concatenate(found))
+
     def runs(self) -> Iterator[tuple[int, int, list[int]]]:
         """Yield runs of consecutive row groups: position of the first row, number of rows, and their indexes."""
         run: list[int] = []

@@ -139,6 +139,9 @@ class StoredRows:
         encoded: String columns that stay dictionary-encoded where they are so in a file.
         views: Other columns whose strings may be views, at any depth.
         constants: Columns whose values are among the partition values of the files, beside the partition columns.
+
+    Attributes:
+        most: So many rows of each file are enough; None for all.
     """
 
     def __init__(
@@ -157,6 +160,7 @@ class StoredRows:
         views: Collection[str] = (),
         constants: Collection[str] = (),
     ) -> None:
+        self.most: int | None = None
         self._root, self.table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
         self._storage: Storage | None = snapshot.storage
@@ -221,7 +225,7 @@ class StoredRows:
             if chosen is not None:
                 positions = numpy_values(chosen[number])
                 with self.open(file) if opened is None else nullcontext(opened) as there:
-                    some = (groups or self.row_groups_of(there)).with_rows(positions)
+                    some = (groups or self.row_groups_of(file, there)).with_rows(positions)
                     yield from ((number, batch) for batch in self.at(file, some, positions, there))
                 continue
             if vectors[number].is_valid:
@@ -399,7 +403,7 @@ class StoredRows:
     def row_groups(self, file: pa.Table) -> RowGroups:
         """Return the row groups of one file to read; file: as for `live`."""
         with self.open(file) as opened:
-            return self.row_groups_of(opened)
+            return self.row_groups_of(file, opened)
 
     def pieces(self, file: pa.Table, most_bytes: int) -> Iterator[tuple[int, RowGroups | None]]:
         """Yield sizes and row groups to read of one file, as many at a time as fit into `most_bytes`, but at least one.
@@ -411,11 +415,11 @@ class StoredRows:
             if sizes is None:
                 yield file["size"][0].as_py(), None
                 return
-            found = self.row_groups_of(opened)
+            found = self.row_groups_of(file, opened)
         yield from found.pieces(sizes, most_bytes)
 
-    def row_groups_of(self, opened: OpenFile) -> RowGroups:
-        """Return the row groups of a file that can contain matching rows."""
+    def row_groups_of(self, file: pa.Table, opened: OpenFile) -> RowGroups:
+        """Return the row groups of a file that can contain matching rows; file: as for `live`."""
         footer = opened.parquet.metadata
         kept = None
         if self._pruning is not None:
@@ -424,6 +428,8 @@ class StoredRows:
         if self._pruning is not None and opened.own_footer is not None:
             rows = self._pruning.rows(opened.source, opened.own_footer, groups, opened.one_in)
             groups = groups if rows is None else groups.only(rows)
+        elif self.most is not None:
+            groups = groups.first(self.most + _deleted_rows(file))
         if self._counts is not None:
             self._counts.add(len(groups.numbers), footer.num_row_groups - len(groups.numbers))
         return groups
@@ -434,7 +440,7 @@ class StoredRows:
         """The rows of one file, or of some row groups of it."""
         footer = None if groups is None else groups.footer
         with self.open(file, footer) if opened is None else nullcontext(opened) as there:
-            chosen = groups or self.row_groups_of(there)
+            chosen = groups or self.row_groups_of(file, there)
             if chosen.rows is not None:
                 yield from self.at(file, chosen, chosen.rows, there)
             else:
@@ -763,6 +769,12 @@ def listed_twice(table: str, location: str) -> errors.CorruptLog:
 def without_dictionary(array: pa.Array) -> pa.Array:
     """Return the values of an array that may be a dictionary."""
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _deleted_rows(file: pa.Table) -> int:
+    """The number of rows of a file that its deletion vector marks."""
+    vector = file["deletion_vector"][0]
+    return int(vector["cardinality"].as_py()) if vector.is_valid else 0
 
 
 def _bytes_in(footer: pq.FileMetaData, numbers: Sequence[int]) -> int:
