@@ -59,7 +59,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "mutants": 450,
     "reading": 6_450,
     "reference": 10_550,
-    "rows": 3_900,
+    "rows": 3_920,
     "schema": 400,
     "skipping": 8_250,
     "spark": 14_550,
