@@ -119,6 +119,9 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
             is_number = value.strip().isdecimal() and len(value) < _SHOWN
             cure = f"write version={int(value)}" if is_number else f"write version=3, or timestamp={value!r} for a time"
             raise InvalidArgumentType(f"version must be an int, not str: {cure}.")
+        if argument == "version" and hasattr(value, "isoformat"):
+            kind = type(value).__name__
+            raise InvalidArgumentType(f"version must be an int, not {kind}: write timestamp= for a time.")
         raise InvalidArgumentType.of(argument, "an int", value)
     try:
         number = index(value)

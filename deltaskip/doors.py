@@ -42,6 +42,8 @@ _OF_ARGUMENTS = (errors.InvalidArgument, errors.InvalidArgumentType, errors.Pred
 # Names of arguments with the same meaning, in this library and others.
 _SAME_ARGUMENT = (
     ("where", "condition", "filter", "filters", "predicate", "replaceWhere", "partition_filter", "partition_filters"),
+    ("columns", "usecols", "select", "column"),
+    ("limit", "nrows", "n_rows", "num_rows"),
     ("on", "condition", "predicate"),
     ("start", "starting_version", "from_version", "startingVersion", "starting_timestamp", "startingTimestamp"),
     ("end", "ending_version", "to_version", "endingVersion", "ending_timestamp", "endingTimestamp"),

@@ -198,6 +198,9 @@ def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
         (lambda: table.append(rows, mode="overwrite"), r"To replace rows, call overwrite\(rows\)"),  # type: ignore[call-arg]
         (lambda: table.append(rows, mergeSchema=True), "schema_mode for mergeSchema"),  # type: ignore[call-arg]
         (lambda: table.scan(colums=["id"]), "columns for colums"),
+        (lambda: ds.read_pandas(table, usecols=["id"], nrows=5), "columns for usecols and limit for nrows"),  # type: ignore[call-arg]
+        (lambda: ds.scan_polars(table, n_rows=5), "limit for n_rows"),  # type: ignore[call-arg]
+        (lambda: ds.DeltaTable(table.uri, datetime(2026, 1, 1)), "not datetime: write timestamp= for a time"),
         (lambda: table.append({"id": 1}), r"data\['id'\] must be a list of values, not int"),
         (lambda: table.append([1]), "Each row of data must be a dict, not int"),
         (lambda: ds.DeltaTable.create("new", "id INT", properties={"x": True}), "not bool: write 'true'"),

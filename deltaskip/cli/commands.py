@@ -62,12 +62,18 @@ PIPE_CLOSED = 141
 # How click begins its message.
 _EXTRA = "Got unexpected extra argument"
 _NO_COMMAND = "No such command"
-_NUMBER = regex(r"\(\d+\)")
+_NO_INTEGER = "is not a valid integer range"
+_NO_DDL = "Missing argument 'DDL'"
+_NUMBER = regex(r"\([\d ]+\)")
 # Options whose value users pass without the option, as a number or as another text.
-_OF_NUMBERS = {"--version": "version", "--retention": "retention"}
+_OF_NUMBERS = {"--start": "version", "--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
 _WITHOUT_OPTION = {"alter": ("Statements", "\"SET TBLPROPERTIES ('delta.appendOnly' = 'true')\"")}
-_ELSEWHERE = {"--from": "--start", "--to": "--end"}
+_ELSEWHERE = {
+    "--from": "--start", "--to": "--end",
+    "--select": "--column", "-c": "--column",
+    "--retention-hours": "--retention", "--filter": "--where", "-w": "--where", "-v": "--version",
+}  # fmt: skip
 # Commands of other programs, and what to write instead.
 _OTHER_COMMANDS = {
     "compact": "deltaskip optimize",
@@ -92,6 +98,7 @@ _OTHER_COMMANDS = {
 _WORDS: dict[tuple[str, object], str] = {
     ("spark", "rows"): "Give --spark.",
     ("spark", "statement"): "Give --spark where the command has it, or a statement to deltaskip sql.",
+    ("create", None): "create a table with deltaskip create and append",
     ("create_namespace", None): "create it with the command namespaces --create NAME",
     ("except_", None): "add it to the files,",
     ("schema_mode", "merge"): "with --schema-mode merge",
@@ -163,9 +170,9 @@ def _sentence(error: Exception) -> str:
 def _habit(said: str, option: str, context: click.Context) -> str | None:
     """The message for an option or argument of other programs, with deltaskip's spelling; None if it is not known."""
     known = {name for each in context.command.params for name in each.opts}
+    if context.command.name == "create" and (said.startswith((_EXTRA, _NO_DDL)) or option == "--schema"):
+        return f"{said.rstrip('.')}: the columns are one text in quotes after the table, as 'id BIGINT, name STRING'"
     if said.startswith(_EXTRA):
-        if context.command.name == "create":
-            return f"{said}: the columns are one text in quotes, as 'id BIGINT, name STRING'"
         wanted = _OF_NUMBERS if _NUMBER.search(said) else _OF_TEXTS
         return next((f"{said}: a {what} stands after {name}" for name, what in wanted.items() if name in known), None)
     if said.startswith(_NO_COMMAND):
@@ -180,6 +187,8 @@ def _habit(said: str, option: str, context: click.Context) -> str | None:
         return f"No such option: --set. {kind} stand without an option: {context.command_path} TABLE {example}"
     if _ELSEWHERE.get(option) in known:
         return f"No such option: {option}. Did you mean {_ELSEWHERE[option]}?"
+    if said.endswith(_NO_INTEGER):
+        return f"{said.removesuffix(_NO_INTEGER)}is not a whole number"
     if option[1:].isdigit() and "-n" in known:
         return f"No such option: {option}. The number of rows stands after -n"
     if context.command is program and any(

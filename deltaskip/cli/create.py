@@ -46,18 +46,24 @@ def _create(
     """Create a table without rows.
 
     DDL are the columns as in CREATE TABLE, such as 'id BIGINT NOT NULL, ts TIMESTAMP, day DATE GENERATED ALWAYS AS
-    (CAST(ts AS DATE))'.
+    (CAST(ts AS DATE))'; or a Parquet file, whose columns the table gets.
     """
+    wanted: Any = columns
+    if columns.endswith(".parquet"):
+        from deltaskip.cli.input_files import input_files
+        from deltaskip.sparkexpr.types import StructType
+
+        wanted = input_files([columns], None, None, StructType(()), "UTC").schema()
     if if_not_exists and mode == "replace":
         raise click.UsageError("Specify either --if-not-exists or --mode replace, not both.")
     mode = "ignore" if if_not_exists else mode
     if given_catalog() is not None:
-        made = _created_by_name(table, storage_options, columns, mode, described)
+        made = _created_by_name(table, storage_options, wanted, mode, described)
     else:
         from deltaskip.table.table import DeltaTable
 
         session_for_location(table)
-        made = DeltaTable.create(table, columns, mode=mode, storage_options=storage_options or None, **described)
+        made = DeltaTable.create(table, wanted, mode=mode, storage_options=storage_options or None, **described)
     done = {"location": made.uri, "version": made.version,
             **table_state(made.schema, made.protocol, made.properties),
             "partition_columns": list(made.partition_columns)}  # fmt: skip
@@ -65,7 +71,7 @@ def _create(
 
 
 def _created_by_name(
-    table: str, storage_options: Mapping[str, str], columns: str, mode: Any, described: Mapping[str, Any]
+    table: str, storage_options: Mapping[str, str], columns: Any, mode: Any, described: Mapping[str, Any]
 ) -> DeltaTable:
     """Create a table of the catalog that `--catalog` gives."""
     from deltaskip.alter.table_changes import ClusterBy

@@ -130,7 +130,7 @@ class InputFiles:
     def reader(self) -> pa.RecordBatchReader:
         """Return a reader of the rows. Raises SchemaError if the columns of the files do not fit together."""
         try:
-            schema = self._schema()
+            schema = self.schema()
         except DeltaSkipError as error:
             self.error = error
             raise
@@ -141,7 +141,8 @@ class InputFiles:
         """Size of the files."""
         return sum(Path(path).stat().st_size for path in self.paths)
 
-    def _schema(self) -> pa.Schema:
+    def schema(self) -> pa.Schema:
+        """Return the columns of all files. Raises SchemaError if they do not fit together."""
         schemas = []
         for path in self.paths:
             with self._errors_of(path):

@@ -16,4 +16,12 @@ from deltaskip.cli.open_table import open_catalog
 @debug_option
 def _tables(namespace: str, storage_options: dict[str, str], as_json: bool) -> None:
     """List the tables of a namespace of the catalog, or those at its root."""
-    show([str(ident) for ident in open_catalog(storage_options).list_tables(namespace)], as_json, print_lines)
+    from deltaskip.catalogs.identifier import shown_namespace
+
+    catalog = open_catalog(storage_options)
+    found = [str(ident) for ident in catalog.list_tables(namespace)]
+    show(found, as_json, print_lines)
+    if not found:
+        below = ", ".join(map(shown_namespace, catalog.list_namespaces(namespace)))
+        where = f"namespace {namespace}" if namespace else f"root of the catalog {catalog.name}"
+        click.echo(f"No table in the {where}." + (f" It has the namespaces {below}." if below else ""), err=True)

@@ -702,17 +702,22 @@ def _list(storage: Storage, root: str, start_name: str) -> list[FileInfo]:
     return storage.list_from(join(root, LOG_FOLDER), start_name)
 
 
+_CREATE = errors.OptionAdvice("create", text="create a table with deltaskip.write(folder, rows)")
+
+
 def _table_not_found(storage: Storage, root: str) -> errors.TableNotFound:
     """Return the error for a root without a log, or with a log without commits and checkpoints."""
     if root.rpartition("/")[2] == LOG_FOLDER:
         return errors.TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
     if not storage.exists(root):
         return errors.TableNotFound(
-            f"There is no table at {root}: no such path.{_around(storage, root) or _in_catalog(root) or _beside(root)}"
-        )
+            f"There is no table at {root}: no such path."
+            f"{_around(storage, root) or _in_catalog(root) or _beside(root) or f' Check the path, or {_CREATE}.'}"
+        ).advising(_CREATE)
     files = _files_in(storage, root)
     if files is None:
-        return errors.TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
+        cure = _around(storage, root) or f" To make a table of its rows, {_CREATE}."
+        return errors.TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{cure}").advising(_CREATE)
     if storage.exists(join(root, LOG_FOLDER)):
         return errors.TableNotFound(
             f"{root} is not a Delta table: its {LOG_FOLDER} contains no commit and no checkpoint. If there was a "
@@ -728,8 +733,9 @@ def _table_not_found(storage: Storage, root: str) -> errors.TableNotFound:
         )
     if not files and not storage.remote:
         return errors.TableNotFound(
-            f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder."
-        )
+            f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder. Check the path, or "
+            f"{_CREATE}."
+        ).advising(_CREATE)
     return errors.TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder; check the path.")
 
 

@@ -255,7 +255,7 @@ class RowReader:
 
     def _read_in_stages(self, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of files: the columns of the predicate are read first."""
-        groups = [chosen or self.rows.row_groups_of(opened) for _, opened, chosen in parts]
+        groups = [chosen or self.rows.row_groups_of(file, opened) for file, opened, chosen in parts]
         (first, matching), *between, (others, _) = self.stages
         assert matching is not None
         batches = (
@@ -386,6 +386,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
     files = scan.files(columns=READ_COLUMNS)
     planned = time.perf_counter()
     reader = RowReader.of(scan, len(files), counts, views=views)
+    reader.rows.most = left if reader.matching is None else None
     total = exact_sum(files["size"])
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)

@@ -25,7 +25,7 @@ from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
 from deltaskip.reading.nested_columns import Entries, NestedColumn, NestedLeaf
-from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers, leaves_of
+from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers, leaves_of, some_rows
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_footer
 from deltaskip.stats.page_index import Pages, pages_of
@@ -97,11 +97,19 @@ class _Column:
         some = self.with_pages(pages, [(first, last)], first_row)
         return replace(some, num_values=end_row - first_row) if first < last else None
 
+    def around(self, pages: Pages, rows: range) -> tuple[_Column, int]:
+        """Return the column with only the pages to read that contain these rows, and the row where they begin."""
+        begin = int(pages.rows[np.searchsorted(pages.rows, rows.start, "right") - 1])
+        some = self.with_rows(pages, begin, rows.stop)
+        return (self, 0) if some is None else (some, begin)
+
     def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | Entries | None:
         """Return the values of rows from the bytes of the parts; None for invalid bytes, of which pyarrow raises.
 
         Of a nested column they are those of all slots, with their levels.
         """
+        if self.leaf is not None:
+            positions = None
         rows = self.num_values if positions is None else len(positions)
         try:
             forms: dict[str, Any] = {"codes": self.encoded, "views": self.views}
@@ -127,7 +135,7 @@ def decode_columns(
     schema: pa.Schema,
     groups: Sequence[int],
     leaves: Mapping[str, int],
-    positions: npt.NDArray[np.int64] | None,
+    positions: npt.NDArray[np.int64] | range | None,
     own: Footer | None = None,
     *,
     threads: bool = False,
@@ -143,13 +151,15 @@ def decode_columns(
         schema: Its Arrow schema, as pyarrow reads it.
         groups: Indexes of the row groups, ascending; one if not all rows are read.
         leaves: The columns to read and their indexes among the Parquet columns, of `leaf_numbers`.
-        positions: Positions of the rows within the row group, ascending; None for all rows.
+        positions: Positions of the rows within the row group, ascending; a range for rows that follow each other,
+            whose pages are decoded whole; None for all rows.
         own: The footer as `stats.footer` reads it; None if it has not been read.
         threads: Whether columns are decoded side by side.
         encoded: The string columns that are returned as dictionaries, if one row group is read.
-        views: The columns whose strings are returned as views, if all rows are read.
-        nested: Columns that are nested, and the paths to read of each, if all rows are read.
+        views: The columns whose strings are returned as views, unless single rows are taken.
+        nested: Columns that are nested, and the paths to read of each. They are decoded whole.
     """
+    single = None if isinstance(positions, range | None) else np.ascontiguousarray(positions, np.int64)
     try:
         # pyarrow aborts the process if it is asked for the metadata of a column chunk and the footer is damaged.
         own = own or read_footer(OpenSource(source), "")
@@ -158,34 +168,39 @@ def decode_columns(
         size = source.size()
         column_of = partial(_column, own, footer, schema, groups, file_bytes=size)
         found = [
-            column_of(name, number, encoded=name in encoded, views=positions is None and name in views)
+            column_of(name, number, encoded=name in encoded, views=single is None and name in views)
             for name, number in leaves.items()
             if name not in encoded or len(groups) == 1
         ]
-        wholes = _nested_columns(footer, schema, nested if positions is None and nested else {})
+        wholes = _nested_columns(footer, schema, nested)
         for name, whole in wholes.items():
             parts = [column_of(name, leaf.column.number, views=name in views, leaf=leaf) for leaf in whole.leaves]
             found += parts if None not in parts else ()
     except (StorageError, UnsupportedFeature, *DAMAGE):
         return {}
     columns = [column for column in found if column is not None]
+    begins: dict[int, int] = {}
     if positions is not None:
-        positions = np.ascontiguousarray(positions, np.int64)
-        large = [each.column.number for each in columns if each.size > _WHOLE_BYTES]
+        large = [each.column.number for each in columns if each.leaf is None and each.size > _WHOLE_BYTES]
         pages = pages_of(source, own, groups[0], large)
-        columns = [
-            each.with_pages(found_pages, found_pages.runs(positions))
-            if (found_pages := pages.get(each.column.number)) is not None
-            else each
-            for each in columns
-        ]
-    arrays = _arrays(source, columns, positions, threads)
+        for place, each in enumerate(columns):
+            number = each.column.number
+            if number in pages and single is not None:
+                columns[place] = each.with_pages(pages[number], pages[number].runs(single))
+            elif number in pages and isinstance(positions, range):
+                columns[place], begins[number] = each.around(pages[number], positions)
+    arrays = _arrays(source, columns, single, threads)
     flat = {name: arrays.get((name, number)) for name, number in leaves.items()}
+    if isinstance(positions, range):
+        for name, number in leaves.items():
+            if isinstance(array := flat[name], pa.Array):
+                flat[name] = array.slice(positions.start - begins.get(number, 0), len(positions))
     rows = sum(own.group_rows(group) for group in groups)
     for name, whole in wholes.items():
         found_of = {leaf.column.number: arrays.get((name, leaf.column.number)) for leaf in whole.leaves}
         entries = {number: each for number, each in found_of.items() if isinstance(each, Entries)}
-        flat[name] = whole.array(entries, rows) if len(entries) == len(found_of) else None
+        array = whole.array(entries, rows) if len(entries) == len(found_of) else None
+        flat[name] = array if array is None or positions is None else some_rows(array, positions)
     return {name: array for name, array in flat.items() if array is not None}
 
 

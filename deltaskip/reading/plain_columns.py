@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.kernels.row_runs import Runs, bits_in, bytes_in, offsets_in
 from deltaskip.reading.stored_columns import without_views
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 PHYSICAL_TYPES = {
     "BOOLEAN": 0,
@@ -122,6 +125,13 @@ def rows_at(array: pa.Array, positions: pa.Array) -> pa.Array:
     if plain != array.type and (pa.types.is_nested(plain) or len(positions) * _FEW <= len(array)):
         array = array.cast(plain)
     return _of_views(array, lambda each: each.take(positions))
+
+
+def some_rows(array: pa.Array, positions: npt.NDArray[np.int64] | range) -> pa.Array:
+    """Return the values at ascending positions; a slice of the array for a range."""
+    if isinstance(positions, range):
+        return array.slice(positions.start, len(positions))
+    return rows_at(array, arrow_array(positions, pa.int64()))
 
 
 def rows_in(array: pa.Array, runs: Runs) -> pa.Array:

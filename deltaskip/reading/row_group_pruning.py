@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.filtered_groups import MOST_SOUGHT, filtered_groups
-from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask
@@ -187,22 +187,28 @@ class RowGroupPruning:
             source: The file, open for reading.
             footer: Its footer.
             groups: The row groups that are left.
-            one_in: If more than one in this many rows can match, all rows are read.
+            one_in: If more than one in this many rows can match, ranges of rows are read: of each row group from the
+                first row that can match to the last.
         """
-        found: list[npt.NDArray[Any]] = []
+        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         rows, taken = groups.num_rows, 0
         try:
             for number, start in zip(groups.numbers, groups.starts, strict=True):
                 if footer.row_groups[number][_PLAIN_BYTES] <= _SMALL_BYTES:
                     return None
-                for first, end in self._ranges(source, footer, number):
-                    taken += end - first
-                    if taken * one_in > rows:
-                        return None
-                    found.append(np.arange(start + first, start + end, dtype=np.int64))
+                many = taken * one_in > rows
+                own = [(0, footer.group_rows(number))] if many else self._ranges(source, footer, number)
+                taken += sum(end - first for first, end in own)
+                found += [(start + first, start + end) for first, end in own]
+                spans += [(start + own[0][0], start + own[-1][1])] if own else []
         except (UnsupportedFeature, *DAMAGE):
             return None
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        if taken * one_in > rows:
+            found = spans
+            if not is_narrow(sum(end - first for first, end in spans), rows):
+                return None
+        return np.concatenate([np.zeros(0, np.int64), *(np.arange(*each, dtype=np.int64) for each in found)])
 
     def _ranges(self, source: pa.NativeFile, footer: Footer, group: int) -> list[tuple[int, int]]:
         """The rows of a row group, from first to end, that can match."""

@@ -13,6 +13,14 @@ import pyarrow.parquet as pq
 
 from deltaskip.records import dataclass
 
+# Of a row group, only the rows from the first wanted one to the last are decoded if they are at most this share of it.
+_NARROW_SHARE = 0.75
+
+
+def is_narrow(span: int, rows: int) -> bool:
+    """Whether to decode only the pages with a range of rows, instead of all of so many rows."""
+    return span <= rows * _NARROW_SHARE
+
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
@@ -53,6 +61,14 @@ class RowGroups:
     def only(self, rows: npt.NDArray[np.int64]) -> RowGroups:
         """Return the same row groups, restricted to rows at these positions in the file, which are ascending."""
         return replace(self.with_rows(rows), rows=rows)
+
+    def first(self, rows: int) -> RowGroups:
+        """Return the row groups with at most the first so many rows of them."""
+        found, left = [np.zeros(0, np.int64)], rows
+        for number, start in zip(self.numbers, self.starts, strict=True):
+            found.append(np.arange(start, start + min(left, self.footer.row_group(number).num_rows), dtype=np.int64))
+            left -= len(found[-1])
+        return self if left > 0 else self.only(np.concatenate(found))
 
     def runs(self) -> Iterator[tuple[int, int, list[int]]]:
         """Yield runs of consecutive row groups: position of the first row, number of rows, and their indexes."""

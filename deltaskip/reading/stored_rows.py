@@ -26,7 +26,7 @@ from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_in
 from deltaskip.reading.row_group_pruning import RowGroupPruning
-from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
 from deltaskip.records import dataclass
@@ -139,6 +139,9 @@ class StoredRows:
         encoded: String columns that stay dictionary-encoded where they are so in a file.
         views: Other columns whose strings may be views, at any depth.
         constants: Columns whose values are among the partition values of the files, beside the partition columns.
+
+    Attributes:
+        most: So many rows of each file are enough; None for all.
     """
 
     def __init__(
@@ -157,6 +160,7 @@ class StoredRows:
         views: Collection[str] = (),
         constants: Collection[str] = (),
     ) -> None:
+        self.most: int | None = None
         self._root, self.table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
         self._storage: Storage | None = snapshot.storage
@@ -221,7 +225,7 @@ class StoredRows:
             if chosen is not None:
                 positions = numpy_values(chosen[number])
                 with self.open(file) if opened is None else nullcontext(opened) as there:
-                    some = (groups or self.row_groups_of(there)).with_rows(positions)
+                    some = (groups or self.row_groups_of(file, there)).with_rows(positions)
                     yield from ((number, batch) for batch in self.at(file, some, positions, there))
                 continue
             if vectors[number].is_valid:
@@ -257,8 +261,11 @@ class StoredRows:
             rows = opened.parquet.metadata.row_group(number).num_rows
             first, last = np.searchsorted(positions, (start, start + rows))
             wanted = positions[first:last]
-            if len(wanted) * opened.one_in <= rows and layout.leaves:
-                yield self._few(opened, layout, constants, number, start, wanted)
+            span = range(int(wanted[0]), int(wanted[-1]) + 1)
+            single = len(wanted) * opened.one_in <= rows
+            if layout.leaves and (single or is_narrow(len(span), rows)):
+                few = self._some(opened, layout, constants, number, start, wanted if single else span)
+                yield few if single else few.take(wanted - span.start)
                 continue
             group = RowGroups(groups.footer, [number], [start])
             for batch in self._read(opened, constants, group):
@@ -357,37 +364,46 @@ class StoredRows:
         if self._counts is not None:
             self._counts.add(read, 0)
 
-    def _few(
+    def _some(
         self,
         opened: OpenFile,
         layout: FileLayout,
         constants: Mapping[str, pa.Array],
         group: int,
         start: int,
-        positions: npt.NDArray[Any],
+        rows: npt.NDArray[Any] | range,
     ) -> StoredBatch:
-        """A few rows of a row group."""
+        """A few rows of a row group, or the rows of a range of it, by their positions in the file."""
         parquet = opened.parquet
+        forms: dict[str, Any] = {}
+        own: npt.NDArray[Any] | range
+        if isinstance(rows, range):
+            own = range(rows.start - start, rows.stop - start)
+            encoded = self._encoded_in(opened, layout, [group]) if self._encoded else []
+            forms = {"threads": self._threads, "encoded": encoded, "views": self._views_in(layout)}
+        else:
+            own = rows - start
+        if self._is_small(parquet.metadata, [group], layout):
+            forms["nested"] = self._nested_in(opened, layout)
         with self._naming(opened.location):
-            own = [group], layout.leaves, positions - start
-            found = decode_columns(opened.source, parquet.metadata, opened.schema, *own, opened.own_footer)
+            given = opened.schema, [group], layout.leaves, own, opened.own_footer
+            found = decode_columns(opened.source, parquet.metadata, *given, **forms)
             decoded = frozenset(found)
             left = [name for name in layout.names if name not in found]
             if left:
                 columns = layout.paths_of(left)
                 rest = parquet.read_row_groups([group], columns=columns, use_threads=self._threads)
                 self._check_rows(len(rest), parquet.metadata.row_group(group).num_rows, opened.location)
-                chosen = arrow_array(positions - start, pa.int64())
-                found |= {name: _rows_of(rest[name], chosen) for name in left}
+                found |= {name: _rows_of(rest[name], own) for name in left}
         batch = pa.RecordBatch.from_arrays([found[name] for name in layout.names], names=list(layout.names))
         if may_be_julian(parquet.metadata):
             self._check_calendar(batch, opened.location)
-        return self._batch(batch, layout, constants, positions, opened.location, decoded)
+        return self._batch(batch, layout, constants, rows, opened.location, decoded)
 
     def row_groups(self, file: pa.Table) -> RowGroups:
         """Return the row groups of one file to read; file: as for `live`."""
         with self.open(file) as opened:
-            return self.row_groups_of(opened)
+            return self.row_groups_of(file, opened)
 
     def pieces(self, file: pa.Table, most_bytes: int) -> Iterator[tuple[int, RowGroups | None]]:
         """Yield sizes and row groups to read of one file, as many at a time as fit into `most_bytes`, but at least one.
@@ -399,11 +415,11 @@ class StoredRows:
             if sizes is None:
                 yield file["size"][0].as_py(), None
                 return
-            found = self.row_groups_of(opened)
+            found = self.row_groups_of(file, opened)
         yield from found.pieces(sizes, most_bytes)
 
-    def row_groups_of(self, opened: OpenFile) -> RowGroups:
-        """Return the row groups of a file that can contain matching rows."""
+    def row_groups_of(self, file: pa.Table, opened: OpenFile) -> RowGroups:
+        """Return the row groups of a file that can contain matching rows; file: as for `live`."""
         footer = opened.parquet.metadata
         kept = None
         if self._pruning is not None:
@@ -412,6 +428,8 @@ class StoredRows:
         if self._pruning is not None and opened.own_footer is not None:
             rows = self._pruning.rows(opened.source, opened.own_footer, groups, opened.one_in)
             groups = groups if rows is None else groups.only(rows)
+        elif self.most is not None:
+            groups = groups.first(self.most + _deleted_rows(file))
         if self._counts is not None:
             self._counts.add(len(groups.numbers), footer.num_row_groups - len(groups.numbers))
         return groups
@@ -422,7 +440,7 @@ class StoredRows:
         """The rows of one file, or of some row groups of it."""
         footer = None if groups is None else groups.footer
         with self.open(file, footer) if opened is None else nullcontext(opened) as there:
-            chosen = groups or self.row_groups_of(there)
+            chosen = groups or self.row_groups_of(file, there)
             if chosen.rows is not None:
                 yield from self.at(file, chosen, chosen.rows, there)
             else:
@@ -499,16 +517,15 @@ class StoredRows:
         """The rows of consecutive row groups, and the columns that the kernels decoded: at once if they are small."""
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
-        size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
-        threads = self._threads and size > _LITTLE_BYTES
+        threads = self._threads and _bytes_in(parquet.metadata, numbers) > _LITTLE_BYTES
         views = self._views_in(layout)
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         decoded: Collection[str] = ()
         done = 0
-        at_once = size <= _AT_ONCE_BYTES and _values_in(parquet.metadata, numbers, layout) <= _AT_ONCE_VALUES
+        at_once = self._is_small(parquet.metadata, numbers, layout)
         if at_once and opened.own_footer is not None:
             whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
-            nested = {} if layout.paths is None or parquet.has_foreign_types else layout.nested
+            nested = self._nested_in(opened, layout)
             forms: dict[str, Any] = {
                 "threads": threads,
                 "encoded": encoded,
@@ -554,6 +571,14 @@ class StoredRows:
             found |= {name: rest[name] for name in left}
         table = pa.table([found[name] for name in layout.names], list(layout.names))
         yield from ((batch, decoded) for batch in table.to_batches())
+
+    def _is_small(self, footer: pq.FileMetaData, numbers: Sequence[int], layout: FileLayout) -> bool:
+        """Whether row groups are decoded at once."""
+        return _bytes_in(footer, numbers) <= _AT_ONCE_BYTES and _values_in(footer, numbers, layout) <= _AT_ONCE_VALUES
+
+    def _nested_in(self, opened: OpenFile, layout: FileLayout) -> Mapping[str, Collection[str]]:
+        """The nested columns that the kernels may decode, with the paths to read of each."""
+        return {} if layout.paths is None or opened.parquet.has_foreign_types else layout.nested
 
     def _encoded_in(self, opened: OpenFile, layout: FileLayout, numbers: Sequence[int]) -> list[str]:
         """The columns, by their names in a file, that row groups have as dictionaries."""
@@ -746,6 +771,17 @@ def without_dictionary(array: pa.Array) -> pa.Array:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
+def _deleted_rows(file: pa.Table) -> int:
+    """The number of rows of a file that its deletion vector marks."""
+    vector = file["deletion_vector"][0]
+    return int(vector["cardinality"].as_py()) if vector.is_valid else 0
+
+
+def _bytes_in(footer: pq.FileMetaData, numbers: Sequence[int]) -> int:
+    """Uncompressed bytes of row groups."""
+    return int(sum(footer.row_group(number).total_byte_size for number in numbers))
+
+
 def _values_in(footer: pq.FileMetaData, numbers: Sequence[int], layout: FileLayout) -> int:
     """The number of values to read in row groups, of every column if one of those to read is nested."""
     groups = map(footer.row_group, numbers)
@@ -766,6 +802,9 @@ def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
     return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size < _LENGTH_BYTES * chunk.num_values)
 
 
-def _rows_of(column: pa.ChunkedArray, numbers: pa.Array) -> pa.Array:
+def _rows_of(column: pa.ChunkedArray, rows: npt.NDArray[Any] | range) -> pa.Array:
     kind = without_views(column.type)
-    return one_chunk((column if kind == column.type else column.cast(kind)).take(numbers))
+    column = column if kind == column.type else column.cast(kind)
+    if isinstance(rows, range):
+        return one_chunk(column.slice(rows.start, len(rows)))
+    return one_chunk(column.take(arrow_array(rows, pa.int64())))

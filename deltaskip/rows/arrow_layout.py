@@ -152,7 +152,7 @@ def _sound(array: pa.Array, name: str) -> pa.Array:
     """The values, checked so that pyarrow reads within their buffers. Raises InvalidArgument."""
     try:
         try:
-            array.validate(full=True)
+            array = _checked(array)
         except pa.ArrowException:
             # Spark gives empty arrays no offsets, and the C interface, which has no sizes, makes one of other bytes.
             array.validate()
@@ -162,6 +162,28 @@ def _sound(array: pa.Array, name: str) -> pa.Array:
         return pa.concat_arrays([array]) if _lacks_offsets(array) else array
     except pa.ArrowException as error:
         raise InvalidArgument(f"The column {name} of the rows is damaged: {error}") from error
+
+
+def _checked(array: pa.Array) -> pa.Array:
+    """The values, checked. Those of a slice alone: slices share their children, and each would check all of these."""
+    kind = array.type
+    is_map = pa.types.is_map(kind)
+    if array.offset and pa.types.is_struct(kind):
+        array.validate()
+        children = [_checked(array.field(i)) for i in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=_nulls(array))
+    if array.offset and (is_map or pa.types.is_list(kind) or pa.types.is_large_list(kind)) and len(array):
+        array.validate()
+        offsets = np.asarray(array.offsets)
+        if (offsets[1:] < offsets[:-1]).any():
+            raise pa.ArrowInvalid("its offsets decrease")
+        first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+        inner = (array.keys, array.items) if is_map else (array.values,)
+        own = arrow_array(offsets - offsets[0])
+        children = [_checked(each.slice(first, count)) for each in inner]
+        return (pa.MapArray if is_map else type(array)).from_arrays(own, *children, kind, mask=_nulls(array))
+    array.validate(full=True)
+    return array
 
 
 def _with_new_empty_arrays(array: pa.Array) -> pa.Array:

@@ -50,6 +50,8 @@ _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEP
 _databases: dict[str, Any] = {}
 _of_parents: list[dict[str, Any]] = []
 _lock = new_lock()
+# A path without quotes, or in the function of DuckDB.
+_SOURCE = regex(r"\s+(?:(?i:delta_scan)\(\s*'(?P<call>[^']+)'\s*\)|(?P<path>[\w./~:\-]+))")
 _EXAMPLE = "SELECT * FROM 'data/orders'"
 
 
@@ -200,9 +202,10 @@ def _named(
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:
     """The query with quotes around a path that has none; with `exists`, only around a folder that exists."""
     for token in tokens:
-        path = re.match(r"\s+([\w./~:\-]+)", text[token.end :]) if token.is_word(*_SOURCE_WORDS) else None
-        if path is not None and (not exists or Path(path[1]).is_dir()):
-            yield f"{text[: token.end]} '{path[1]}'{text[token.end + path.end() :]}"
+        path = _SOURCE.match(text, token.end) if token.is_word(*_SOURCE_WORDS) else None
+        shown = "" if path is None else path["call"] or path["path"]
+        if path is not None and (not exists or Path(shown).is_dir()):
+            yield f"{text[: token.end]} '{shown}'{text[path.end() :]}"
 
 
 @dataclass(frozen=True, slots=True)

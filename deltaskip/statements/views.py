@@ -262,10 +262,11 @@ class _ViewSession(QuerySession):
         if view is None:
             name = display_name(parts)
             elsewhere = any(fold_name(name) in views for views in _VIEWS.values())
+            path = "/".join(parts[parts[0].lower() == "delta" and len(parts) > 1 :])
             raise TableNotFound(
                 f"There is no registered view {name} for queries without a session.{meant(name, self.views)} "
                 + ("Pass the session that has the view first, or register" if elsewhere else "Register")
                 + f" it by register_view(None, {parts[-1]!r}, table), or put the path of a table in quotes, as in FROM "
-                f"'{'/'.join(parts)}'. Tables of a catalog are read by its method sql."
+                f"'{path}'. Tables of a catalog are read by its method sql."
             )
         return view

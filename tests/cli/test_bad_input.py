@@ -190,11 +190,6 @@ def test_a_predicate_without_its_option_is_told_where_it_stands(run: Run, custom
         assert "(3): a version stands after --version. See" in sentence_of(run(command, customers, *given))
 
 
-def test_an_option_that_is_misspelt_is_asked_about(run: Run, customers: Path) -> None:
-    said = sentence_of(run("head", customers, "--columns", "id"))
-    assert said == "No such option '--columns'. Did you mean '--column'? See 'deltaskip head --help'."
-
-
 def test_an_unknown_scheme_is_refused(run: Run) -> None:
     assert "carrier-pigeon" in sentence_of(run("files", "carrier-pigeon://loft/table"))
 
@@ -275,6 +270,14 @@ def test_habits_of_other_programs_are_answered(run: Run, customers: Path) -> Non
         (("head", "-5", customers), "No such option: -5. The number of rows stands after -n."),
         (("vacuum", customers, "168"), "(168): a retention stands after --retention."),
         (("--where", "id = 1", "head", customers), "No such option: --where. Options of a command stand after it."),
+        (("changes", customers, "0", "1"), "(0 1): a version stands after --start."),
+        (("head", customers, "--columns", "id"), "No such option '--columns'. Did you mean '--column'? See 'deltaskip"),
+        (("head", customers, "--select", "id"), "No such option: --select. Did you mean --column?"),
+        (("head", customers, "-c", "id"), "No such option: -c. Did you mean --column?"),
+        (("head", customers, "--version", "x"), "Invalid value for '--version': 'x' is not a whole number."),
+        (("create", "new"), "Missing argument 'DDL': the columns are one text in quotes after the table, as 'id"),
+        (("create", "new", "--schema", "id INT"), "the columns are one text in quotes after the table, as 'id BIGINT"),
+        (("append", "nowhere", "x.csv"), "no such path. Check the path, or create a table with deltaskip create and"),
         (("head", customers, "--where", "id = :n"), "pass --param n=VALUE, or"),
     ):
         assert said in sentence_of(run(*given)), given

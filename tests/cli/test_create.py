@@ -25,6 +25,10 @@ def test_create_makes_the_table(run: Run, tmp_path: Path) -> None:
     kept = run("create", where, "other INT", "--if-not-exists", "--json")
     assert json.loads(kept.out)["schema"][0]["name"] == "id"
     assert run("create", where, "id INT", "--if-not-exists", "--mode", "replace").status == 2
+    made.append([{"id": 1, "ts": None}])
+    assert run("create", tmp_path / "copy", next(where.glob("*/*.parquet"))).status == 0
+    assert ds.DeltaTable(tmp_path / "copy").schema.names == ("id", "ts")
+    assert "x.parquet" in run("create", tmp_path / "none", "x.parquet").err
 
 
 def test_create_replaces_and_clusters(run: Run, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from deltaskip.log import load_snapshot
 from deltaskip.storage import open_storage
 from tests.log.builder import TableBuilder, add
 
+CREATE = "create a table with deltaskip.write(folder, rows)"
+
 
 def message(path: Path) -> str:
     with pytest.raises(TableNotFound) as raised:
@@ -27,17 +29,17 @@ def test_a_path_that_is_spelled_like_that_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "custom").mkdir()
     assert message(tmp_path / "custmers").endswith(f"Did you mean {tmp_path / 'customers'}?")
     for other in ("orders", "custo"):  # near to nothing, and to a folder that is no table
-        assert message(tmp_path / other).endswith("no such path.")
+        assert message(tmp_path / other).endswith(f"no such path. Check the path, or {CREATE}.")
 
 
 def test_a_file(tmp_path: Path) -> None:
     file = tmp_path / "x.parquet"
     file.touch()
-    assert "is a file" in message(file)
+    assert message(file).endswith(f"specify a folder. To make a table of its rows, {CREATE}.")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    assert "contains neither files nor a _delta_log" in message(tmp_path)
+    assert message(tmp_path).endswith(f"neither files nor a _delta_log folder. Check the path, or {CREATE}.")
 
 
 def test_a_folder_without_a_log(tmp_path: Path) -> None:

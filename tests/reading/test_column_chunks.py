@@ -85,6 +85,10 @@ def decoded(column: pa.ChunkedArray) -> pa.Array:
     return array.cast(pa.string()) if array.type == pa.large_string() else array
 
 
+def texts(rows: pa.Table) -> set[str]:
+    return {field.name for field in rows.schema if field.type == pa.string()}
+
+
 @settings(max_examples=extent(30, 300))
 @given(st.integers(1, 120), OPTIONS, st.data())
 def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: st.DataObject) -> None:
@@ -112,6 +116,17 @@ def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: s
     for name, array in found.items():
         array.validate(full=True)
         assert array.equals(decoded(expected[name].take(pa.array(positions)))), name
+    first, end = sorted(data.draw(st.tuples(*[st.integers(0, len(expected) - 1)] * 2)))
+    as_views, as_codes = ([name for name in leaves if data.draw(st.booleans())] for _ in range(2))
+    given = [group], leaves, range(first, end + 1)
+    ranged = decode_columns(
+        source, parquet.metadata, parquet.schema_arrow, *given, views=as_views, encoded=set(as_codes) & texts(expected)
+    )
+    assert taken - {field.name for field in schema if pa.types.is_boolean(field.type)} - {*as_codes} <= set(ranged)
+    for name, array in ranged.items():
+        array.validate(full=True)
+        plain = without_views(array.type) if name in as_views else decoded(expected[name]).type
+        assert array.cast(plain).equals(decoded(expected[name].slice(first, end + 1 - first))), name
     groups = data.draw(st.sampled_from([[group], list(range(parquet.num_row_groups))]))
     every = parquet.read_row_groups(groups)
     whole = decode_columns(

@@ -143,17 +143,19 @@ def check_against_duckdb(table: ds.DeltaTable, files: dict[str, pa.Table], examp
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("staged", [1, 1 << 40])
+@pytest.mark.parametrize(("staged", "one_in"), [(1, 1), (1 << 40, 1), (1, ROWS), (1 << 40, ROWS)])
 @pytest.mark.parametrize("name", WRITERS)
 def test_random_predicates_find_the_rows_that_duckdb_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_out: list[int], name: str, staged: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_out: list[int], name: str, staged: int, one_in: int
 ) -> None:
+    # With many rows to a match, ranges of rows are decoded instead of single rows.
+    monkeypatch.setattr("deltaskip.reading.open_file.ROWS_PER_MATCH", one_in)
     monkeypatch.setattr("deltaskip.settings.options.read_staged_bytes", staged)
     write, types = WRITERS[name]
     files = {name: table_of(random.Random(len(name)), 0, types)}
     table = table_with(tmp_path / "t", files, lambda _, rows, path: write(rows, path))
     check_against_duckdb(table, files, extent(10, 150))
-    assert (sum(left_out) > ROWS) == (name in INDEXED)
+    assert (sum(left_out) > ROWS // one_in) == (name in INDEXED)
 
 
 def file_of(folder: Path, **columns: Any) -> tuple[ds.DeltaTable, Path]:
@@ -176,6 +178,24 @@ def test_nan_and_null_are_found_in_pages_whose_bounds_lack_them(tmp_path: Path, 
     assert len(table.scan("x < 1").to_arrow()) == PAGE_ROWS
     assert len(table.scan("y IS NULL").to_arrow()) == PAGE_ROWS
     assert left_out == [0, 7 * PAGE_ROWS, 7 * PAGE_ROWS]
+
+
+def test_of_many_rows_the_pages_between_the_first_and_the_last_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_out: list[int]
+) -> None:
+    monkeypatch.setattr("deltaskip.reading.open_file.ROWS_PER_MATCH", 8 * PAGE_ROWS)
+    table, _ = file_of(tmp_path, x=np.repeat(np.arange(8.0), PAGE_ROWS), y=np.arange(8.0 * PAGE_ROWS))
+    y = np.arange(8 * PAGE_ROWS)
+    for where, matches, pages in (
+        ("x <= 1", y < 2 * PAGE_ROWS, 2),
+        ("x IN (2, 4)", np.isin(y // PAGE_ROWS, [2, 4]), 3),
+        ("x <= 2 AND y % 2 = 0", (y < 3 * PAGE_ROWS) & (y % 2 == 0), 3),
+    ):
+        assert table.scan(where, columns=["y"]).to_arrow()["y"].to_pylist() == y[matches].tolist()
+        assert left_out.pop() == (8 - pages) * PAGE_ROWS
+    # More than three quarters of the rows: all are decoded.
+    assert len(table.scan("x <= 6").to_arrow()) == 7 * PAGE_ROWS
+    assert left_out.pop() == 0
 
 
 def test_pages_of_different_columns_end_at_different_rows(tmp_path: Path, left_out: list[int]) -> None:

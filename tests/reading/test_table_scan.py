@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing, PredicateError, StorageError, UnsupportedFeature
+from deltaskip.reading.stored_rows import StoredRows
 
 
 @pytest.fixture
@@ -137,6 +139,37 @@ def test_a_damaged_file_among_small_ones_is_named(table: ds.DeltaTable) -> None:
     for where in (None, "id % 10 = 3", "id >= 0 AND st.a IS NULL"):
         with pytest.raises(StorageError, match=files[4]):
             table.scan(where).to_arrow()
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 1 << 30])
+def test_a_limit_reads_the_first_rows_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int
+) -> None:
+    monkeypatch.setattr("deltaskip.settings.options.read_piece_bytes", piece_bytes)
+    table = ds.DeltaTable.create(
+        tmp_path, "id BIGINT, s STRING, l ARRAY<INT>", properties={"delta.enableDeletionVectors": "true"}
+    )
+    for first in (0, 1000):
+        rows = [{"id": id, "s": f"{id % 7}", "l": [id] * (id % 3)} for id in range(first, first + 1000)]
+        table.append(pa.Table.from_pylist(rows, table.schema.to_arrow()))
+    for path in tmp_path.glob("*.parquet"):
+        pq.write_table(pq.read_table(path), path, row_group_size=400, write_page_index=True, data_page_size=64)
+    read = list[int]()
+    some = StoredRows._some
+
+    def counted(self: StoredRows, *given: Any) -> Any:
+        read.append(len(given[-1]))
+        return some(self, *given)
+
+    monkeypatch.setattr(StoredRows, "_some", counted)
+    for deleted in ("id < 3", "id % 2 = 1", "id < 900"):
+        table.delete(deleted)
+        for columns in (None, ["id"], ["l", "s"]):
+            every = table.scan(columns=columns).to_arrow()
+            read.clear()
+            for limit in (1, 7, 250, 600, 1100, 5000):
+                assert table.scan(columns=columns, limit=limit).to_arrow().equals(every.slice(0, limit)), limit
+            assert deleted != "id < 3" or 0 < min(read) < 20
 
 
 def test_a_limit_beyond_all_rows_is_none(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, RowViolation, SchemaError
+from deltaskip.rows.arrow_layout import _checked
 from deltaskip.sparkexpr.types import simple_string
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
 from tests.each import each
@@ -50,6 +51,23 @@ def stored(folder: Path, ddl: str, data: Any, **options: Any) -> tuple[DeltaTabl
     table.append(data, **options)
     files = [decode_path(path) for path in table.snapshot.adds(["path"])["path"].to_pylist()]
     return table, [value for file in files for value in pq.read_table(folder / "t" / file)["c"].to_pylist()]
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list, lambda each: pa.struct([("l", pa.list_(each))])])
+def test_slices_are_checked_without_the_values_of_others(kind: Callable[[pa.DataType], pa.DataType]) -> None:
+    entry = pa.struct([("x", pa.string()), ("m", pa.map_(pa.string(), pa.list_(pa.int8())))])
+    lists = [[{"x": "a", "m": [("b", [i] * (i % 2))] * (i % 3)}] * (i % 4) if i % 6 else None for i in range(30)]
+    array = pa.array(
+        [each if each is None or kind in (pa.list_, pa.large_list) else {"l": each} for each in lists], kind(entry)
+    )
+    for part in (array.slice(start, count) for start in range(31) for count in (0, 1, 7, 30)):
+        checked = _checked(part)
+        checked.validate(full=True)
+        assert checked.equals(part) and checked.type == kind(entry)
+    offsets = pa.py_buffer(np.array([0, 1, 3, 2, 4], np.int32))
+    broken = pa.Array.from_buffers(pa.list_(pa.null()), 3, [None, offsets], offset=1, children=[pa.nulls(4)])
+    with pytest.raises(pa.ArrowInvalid, match="offsets decrease"):
+        _checked(broken)
 
 
 def test_arrays_of_every_encoding_are_stored_and_merged_as_the_type_that_they_stand_for(tmp_path: Path) -> None:

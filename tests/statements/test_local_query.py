@@ -209,6 +209,8 @@ def test_nothing_but_a_select_over_the_named_tables_is_run(folder: Path) -> None
         ("SELECT * FROM 'names', no_views", ds.TableNotFound, "no registered view no_views"),
         ("SELECT * FROM 'nowhere' LIMIT 1", ds.TableNotFound, "nowhere"),
         ("SELECT 1", ds.InvalidArgument, "names no table: put its path in quotes"),
+        ("SELECT n FROM delta_scan('x/y') GROUP BY n", ds.InvalidArgument, "SELECT n FROM 'x/y' GROUP BY n$"),
+        ("SELECT * FROM delta.`names`", ds.TableNotFound, "or put the path of a table in quotes, as in FROM 'names'"),
         ("SELECT nope(id) FROM 'names'", ds.PredicateError, "DuckDB refuses the query: .*nope"),
         ("SELECT lable FROM 'names' ORDER BY 1", ds.PredicateError, "DuckDB refuses the query: .*lable"),
         ("SELECT id FROM 'names' WHERE id = :x", ds.PredicateError, ":x|parse"),
