@@ -24,6 +24,7 @@ from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types import COLLATIONS_KEY, StructField, display_name, fold_name
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
+from deltaskip.sparkexpr.values.calendar import read_timestamp
 from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_pushdown import join_predicates, sure_predicate
 from deltaskip.statements.queries import QuerySession, required_locally
@@ -39,6 +40,7 @@ _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor",
 _OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 # The query reads the tables that it names, and no file, variable or extension beside them.
+_NULLS_AS_IN_SPARK = "default_null_order = 'nulls_first_on_asc_last_on_desc'"
 _CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
 # Words with which a row of the result depends on more rows of a table than its partners.
 _OF_MANY_ROWS = regex(r"(?i)\b(?:SAMPLE|TABLESAMPLE|POSITIONAL|ASOF)\b")
@@ -124,7 +126,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     rows = _by_duckdb(text, tokens, scans, params, time_zone)
     tables = known.tables.values()
     collated = _named(tokens, tables, lambda field: bool(field.metadata.get(COLLATIONS_KEY)))
-    return LocalRows(rows, tuple(_others(tokens)), collated, _named(tokens, tables, declares_char))
+    return LocalRows(rows, tuple(_others(text, tokens)), collated, _named(tokens, tables, declares_char))
 
 
 def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
@@ -169,8 +171,8 @@ def _tokens(text: str) -> list[SqlToken]:
         raise InvalidArgument(f"The query cannot be read: {error}") from error
 
 
-def _others(tokens: Sequence[SqlToken]) -> list[str]:
-    """The functions and operators of Spark, each once, that may have other values in DuckDB."""
+def _others(text: str, tokens: Sequence[SqlToken]) -> list[str]:
+    """The functions, operators and constants of Spark, each once, that may have other values in DuckDB."""
     found: dict[str, None] = {}
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else None
@@ -180,6 +182,12 @@ def _others(tokens: Sequence[SqlToken]) -> list[str]:
             is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
             if token.text in _OPERATORS and not is_list:
                 found[_OPERATORS[token.text]] = None
+        elif token.kind == "string":
+            written, time = text[token.start : token.end], read_timestamp(token.text)
+            found |= {"texts with backslashes": None} if "\\" in written else {}
+            found |= {"X'…'": None} if before is not None and before.is_word("X") and before.end == token.start else {}
+            if before is not None and before.is_word("TIMESTAMP") and time is not None and time.zone is not None:
+                found["TIMESTAMP with a time zone"] = None
         elif token.kind == "word" and after and after[0].is_symbol("("):
             # EXISTS and FILTER look like functions, and so may types and aliases.
             is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")
@@ -393,7 +401,7 @@ def _connection(time_zone: str) -> Any:
         if time_zone not in _databases:
             made = duckdb.connect()
             made.execute("SET GLOBAL TimeZone = ?", [time_zone])
-            for setting in _CLOSED:
+            for setting in (_NULLS_AS_IN_SPARK, *_CLOSED):
                 made.execute(f"SET GLOBAL {setting}")
             _databases.clear()
             _databases[time_zone] = made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -323,3 +324,37 @@ def test_values_of_duckdb_that_arrow_lacks_are_refused_by_name(tmp_path: Path) -
     for asked in ("c", "max(c)", "c - INTERVAL 200000 DAYS"):
         with pytest.raises(ds.PredicateError, match="The column x has an interval of more than 292 years"):
             ds.sql(f"SELECT {asked} AS x FROM '{tmp_path}/t' WHERE id + 0 >= 0")
+
+
+def test_nulls_have_the_order_of_spark_whatever_runs_the_query(tmp_path: Path) -> None:
+    ds.write(tmp_path / "t", [{"id": 1, "v": 10}, {"id": 2, "v": 20}, {"id": 3, "v": 30}, {"id": 4, "v": None}])
+    for direction, wanted in (("", [4, 1, 2, 3]), (" DESC", [3, 2, 1, 4])):
+        for end, rows in (("", wanted), (" LIMIT 2", wanted[:2]), (" LIMIT 2 OFFSET 2", wanted[2:])):
+            for asked in ("id", "id AS x", "id + 0"):
+                found = ds.sql(f"SELECT {asked} FROM '{tmp_path}/t' ORDER BY v{direction}{end}")
+                assert found.column(0).to_pylist() == rows, (asked, direction, end)
+        window = f"row_number() OVER (ORDER BY v{direction})"
+        found = ds.sql(f"SELECT id FROM (SELECT id, {window} AS n FROM '{tmp_path}/t') ORDER BY n")
+        assert found["id"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        (r"s = 'a\nb'", "texts with backslashes"),
+        (r"s LIKE 'a\%'", "texts with backslashes"),
+        ("b = X'61'", r"X'…'"),
+        ("t > TIMESTAMP '2023-12-31 23:30:00+02'", "TIMESTAMP with a time zone"),
+        ("t > TIMESTAMP '2023-12-31 23:30:00'", ""),
+        ("s = 'a'", ""),
+    ],
+)
+def test_constants_of_another_meaning_in_duckdb_are_warned_of(tmp_path: Path, where: str, named: str) -> None:
+    ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING, b BINARY, t TIMESTAMP")
+    ds.sql(f"SELECT id FROM '{tmp_path}/t' WHERE {where}")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with suppress(ds.PredicateError):
+            ds.sql(f"SELECT id FROM '{tmp_path}/t' WHERE {where} ORDER BY id + 0")
+    told = [str(each.message) for each in found if issubclass(each.category, ds.PredicateWarning)]
+    assert [named in each for each in told] == ([True] if named else [])
