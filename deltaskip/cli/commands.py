@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -124,6 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Names of files, arguments and output are UTF-8, whatever the locale says.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # The process was started without it, as by `>&-`.
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     try:
         no_spark = "--spark" not in given and given[:1] != ["demo"]
         with warnings.catch_warnings(), _without_pandas(arguments is None and no_spark):
@@ -152,6 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _sentence(error: Exception) -> str:
     """The error as one line; unexpected errors with their type."""
     match error:
+        case OSError(filename=None, errno=errno.ENOSPC):
+            return "Cannot write the output: there is no space left on the device."
         case click.UsageError(ctx=click.Context() as context):
             said = one_line(error.format_message()).rstrip(".")
             said = _habit(said, getattr(error, "option_name", ""), context) or said

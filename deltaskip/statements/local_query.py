@@ -428,6 +428,8 @@ def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Map
         shown = display_name(parts) if path is None else f"'{path.removeprefix('./')}'"
         said = said.replace(f"{view} AS {_identifier(parts[-1])}", shown).replace(view, shown)
     cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
+    if "COMPARE_DISTINCT_FROM" in said:
+        cure += " Write (c <> x OR c IS NULL) for c IS DISTINCT FROM x inside of OR."
     cure += " Write AND for &&." if "&&" in text else ""
     cure += ' DuckDB quotes names as "name".' if "`" in text else ""
     return PredicateError(f"DuckDB refuses the query: {said}{cure}")

@@ -1,6 +1,7 @@
 """`deltaskip files`, `inspect` and `history` on a sound table."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,18 @@ def test_no_command_shows_the_help(run: Run) -> None:
     ran = run()
     assert ran.status == 0
     assert "Commands:" in ran.out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize(
+    "command", ["head {0}", "head {0} --format csv", "files {0} --json", "head {0} --output /dev/full"]
+)
+def test_an_output_that_is_full_or_closed(customers: Path, command: str) -> None:
+    asked = f"{sys.executable} -m deltaskip {command.format(customers)}"
+    full = subprocess.run(f"{asked} > /dev/full", shell=True, capture_output=True, text=True, check=False)
+    assert (full.returncode, full.stderr.count("there is no space left on the device")) == (1, 1)
+    closed = subprocess.run(f"{asked} >&-", shell=True, capture_output=True, text=True, check=False)
+    assert "internal error" not in closed.stderr
 
 
 def test_a_closed_pipe_is_quiet(customers: Path) -> None:
