@@ -23,6 +23,7 @@ from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.boxes import WkbType
+from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
@@ -125,6 +126,11 @@ class OpenDataFile:
         self, reader: FileReader, request: StatisticsRequest, partition_values: Mapping[str, str | None]
     ) -> AddFile:
         """Publish the file and return its add action, with statistics. Raises StorageError."""
+        size, facts = self.finish(reader)
+        return add_of_new_file(self._path, partition_values, size, stats_json(facts, request), request)
+
+    def finish(self, reader: FileReader) -> tuple[int, FileFacts]:
+        """Publish the file and return its size in bytes, and its facts. Raises StorageError."""
         with self._naming(), self._stack:
             try:
                 self._parquet.close()
@@ -141,8 +147,7 @@ class OpenDataFile:
                 self._sink.flush()
                 size = self.size
                 facts = reader.facts(LocalStorage(), absolute_path(self._local), size=size)
-            stats = stats_json(facts, request)
-        return add_of_new_file(self._path, partition_values, size, stats, request)
+        return size, facts
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
@@ -65,6 +65,17 @@ class StatisticsRequest:
         orders = tuple(tuple(lookup.collation(identifier) for identifier in each) for each in self.collations)
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "bound_texts", tuple(bound_text(column.type) for column in self.columns))
+
+    def divided(self, names: Collection[str]) -> tuple[StatisticsRequest, StatisticsRequest]:
+        """Return the requests for all other columns, and for those with these top-level physical names."""
+        found: list[list[tuple[StatColumn, tuple[str, ...]]]] = [[], []]
+        for column, collations in zip(self.columns, self.collations, strict=True):
+            found[column.physical[0] in names].append((column, collations))
+        rest, own = (
+            replace(self, columns=tuple(each for each, _ in some), collations=tuple(each for _, each in some))
+            for some in found
+        )
+        return rest, own
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = self.columns, self.collations, self.mapping_mode, self.mode, self.tight_bounds, self.kernel_spelling
