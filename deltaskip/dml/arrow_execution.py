@@ -95,7 +95,6 @@ class ArrowExecution(RowExecution):
         wanted = top_level_columns(scan.predicate)
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
-        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         marks = writes_deletion_vectors(snapshot.protocol, snapshot.table_properties)
         if not marks and _are_little(files, snapshot.schema):
             try:
@@ -103,6 +102,7 @@ class ArrowExecution(RowExecution):
             except (StorageError, UnsupportedFeature):
                 # This process may be unable to read a column that the predicate does not name.
                 self._held = {}
+        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         return positions_where(rows, files, matching.mask)
 
     def _held_rows(self, files: pa.Table) -> _HeldRows:
@@ -152,20 +152,21 @@ class ArrowExecution(RowExecution):
         columns = [field.name for field in schema.fields if field.type != t.VOID]
         snapshot = self._snapshot
         held = self._held if row_ids is None and schema == snapshot.schema and mode == snapshot.mapping_mode else {}
-        row_bytes = _VALUE_BYTES * max(1, len(t.leaves(schema)))
+        row_bytes = cache(lambda: _VALUE_BYTES * max(1, len(t.leaves(schema))))
+        extra = () if row_ids is None else row_ids.fields
+        stored = cache(partial(StoredRows, snapshot, schema, mode, None, extra))
 
         def reads() -> Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]:
             for part in parts:
-                extra = () if row_ids is None else row_ids.fields
-                stored = StoredRows(self._snapshot, schema, mode, None, extra)
                 for number, uri in enumerate(part.files["uri"].to_pylist()):
-                    rows: LiveRows = stored
+                    if uri in held and uri not in part.copied_groups:
+                        yield 0, partial(of_file, part, _HeldRows(held), number)
+                        continue
+                    rows: LiveRows = stored()
                     if uri in part.copied_groups:
-                        rows = _OtherRowGroups(stored, part.copied_groups[uri])
-                    elif uri in held:
-                        rows = _HeldRows(held)
+                        rows = _OtherRowGroups(stored(), part.copied_groups[uri])
                     count = part.files["num_records"][number].as_py()
-                    yield _UNKNOWN if count is None else count * row_bytes, partial(of_file, part, rows, number)
+                    yield _UNKNOWN if count is None else count * row_bytes(), partial(of_file, part, rows, number)
 
         def of_file(part: RowsOfFiles, rows: LiveRows, number: int) -> Iterator[pa.RecordBatch]:
             chosen = None if part.positions is None else part.positions[number]
@@ -228,8 +229,9 @@ class ArrowUpdates(NewRows):
         """See NewRows.release."""
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        groups = {} if copied is None else copied.copied_groups
-        parts = [(files, replace(part, copied_groups=groups)) for files, part in self.parts]
+        parts = list(self.parts)
+        if copied is not None and copied.copied_groups:
+            parts = [(files, replace(part, copied_groups=copied.copied_groups)) for files, part in parts]
         kept: list[WrittenRows] = []
         try:
             if row_ids is None:

@@ -62,9 +62,9 @@ class StatisticsRequest:
     bound_texts: tuple[BoundText, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        orders = tuple(tuple(lookup.collation(identifier) for identifier in each) for each in self.collations)
+        orders = tuple([tuple(map(lookup.collation, each)) for each in self.collations])
         object.__setattr__(self, "orders", orders)
-        object.__setattr__(self, "bound_texts", tuple(bound_text(column.type) for column in self.columns))
+        object.__setattr__(self, "bound_texts", tuple([bound_text(column.type) for column in self.columns]))
 
     def divided(self, names: Collection[str]) -> tuple[StatisticsRequest, StatisticsRequest]:
         """Return the requests for all other columns, and for those with these top-level physical names."""
@@ -188,16 +188,16 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
     parts = [f'"numRecords":{facts.num_records}']
     if any(column.bounded for column in columns):
         for side in ("min", "max"):
-            texts = (
+            texts = [
                 (column.physical, _text(text_of, each.extremes, side) if column.bounded else None, column.bounded)
                 for column, text_of, each in zip(columns, request.bound_texts, facts.columns, strict=True)
-            )
+            ]
             parts.append(f'"{side}Values":{_tree(texts)}')
     if columns:
-        counts = (
+        counts = [
             (column.physical, None if each.null_count is None else str(each.null_count), True)
             for column, each in zip(columns, facts.columns, strict=True)
-        )
+        ]
         parts.append(f'"nullCount":{_tree(counts)}')
     if request.tight_bounds:
         parts.append(f'"{TIGHT_BOUNDS}":true')
