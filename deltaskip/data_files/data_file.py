@@ -35,10 +35,13 @@ _SAMPLE_ROWS = 4096
 _FALSE_POSITIVES = 0.01
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
+# Rows of the sample that decide alone, in a fourth of the time, if nearly all of their values differ.
+_SOME = pa.array(range(0, _SAMPLE_ROWS, 4), pa.int64())
+_NEARLY_ALL = 0.95
 
 # Uncompressed bytes of a page, which a reader of a single row reads for each column. Pages of half the size would
-# make files 2 % larger.
-_PAGE_BYTES = 1 << 13
+# make files 2 % larger, and take a fifth more time to encode with zstd.
+_PAGE_BYTES = 1 << 14
 _PAGE_ROWS = 20_000
 # Rows after which pyarrow looks whether a page is full.
 _PAGE_CHECK_ROWS = 256
@@ -219,6 +222,8 @@ def dictionary_columns(table: pa.Table) -> list[str]:
             found.extend(leaf_paths(name, column.type))
         elif not pa.types.is_boolean(column.type):
             values = column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample)
+            if len(values) == _SAMPLE_ROWS and len(values.take(_SOME).unique()) > _NEARLY_ALL * len(_SOME):
+                continue
             if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
                 found.append(name)
     return found
