@@ -284,6 +284,12 @@ class _Writer:
         for column, field in zip(columns, self._partition_fields, strict=True):
             with partition_values_named(field, self._layout.root):
                 texts.append(_Texts(column, field))
+        if all(text.is_constant for text in texts):
+            # As in each file that is rewritten.
+            first = np.zeros(1, np.int64)
+            of_all = tuple(domain_values(column.slice(0, 1))[0] for column in columns)
+            yield _Partition(tuple(text.of_rows(first)[0] for text in texts), of_all), data
+            return
         codes = tuple_codes([text.codes() for text in texts], batch.num_rows)
         if codes.max(initial=0) < 1 << 16:
             # numpy sorts short integers by radix.
@@ -472,6 +478,7 @@ class _Texts:
         encoded = values.dictionary_encode(null_encoding="encode")
         self._texts = partition_texts(encoded.dictionary, field.type)
         self._indices = numpy_values(encoded.indices)
+        self.is_constant = len(encoded.dictionary) == 1
 
     def codes(self) -> pa.Array:
         """A code for each row, equal for equal strings."""
