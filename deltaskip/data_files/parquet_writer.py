@@ -286,9 +286,9 @@ class _Writer:
                 texts.append(_Texts(column, field))
         if all(text.is_constant for text in texts):
             # As in each file that is rewritten.
-            first = np.zeros(1, np.int64)
+            at = np.zeros(1, np.int64)
             of_all = tuple(domain_values(column.slice(0, 1))[0] for column in columns)
-            yield _Partition(tuple(text.of_rows(first)[0] for text in texts), of_all), data
+            yield _Partition(tuple(text.of_rows(at)[0] for text in texts), of_all), data
             return
         codes = tuple_codes([text.codes() for text in texts], batch.num_rows)
         if codes.max(initial=0) < 1 << 16:
