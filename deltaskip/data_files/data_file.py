@@ -19,7 +19,7 @@ from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.sparkexpr.values.arrow_values import filled
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.boxes import WkbType
@@ -36,7 +36,7 @@ _FALSE_POSITIVES = 0.01
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 # Rows of the sample that decide alone, in a fourth of the time, if nearly all of their values differ.
-_SOME = pa.array(range(0, _SAMPLE_ROWS, 4), pa.int64())
+_SOME = arrow_array(np.arange(0, _SAMPLE_ROWS, 4))
 _NEARLY_ALL = 0.95
 
 # Uncompressed bytes of a page, which a reader of a single row reads for each column. Pages of half the size would
