@@ -75,7 +75,8 @@ def names(argument: str, value: object) -> tuple[str, ...]:
 
 def mapping(argument: str, value: object) -> Mapping[Any, Any]:
     """Return the value if it is a mapping."""
-    if not isinstance(value, Mapping):
+    # The check of an abstract class takes longer.
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise InvalidArgumentType.of(argument, "a mapping", value)
     return value
 

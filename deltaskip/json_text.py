@@ -1,6 +1,7 @@
-"""Parsing JSON that others wrote."""
+"""JSON: texts of values, and values of texts that others wrote."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from deltaskip.lazy_regex import regex
@@ -8,6 +9,9 @@ from deltaskip.lazy_regex import regex
 SURROGATE = regex("[\ud800-\udfff]")
 """A lone half of a UTF-16 surrogate pair, which is not a character."""
 _ESCAPED = regex(r"\\u[dD][89a-fA-F]")
+
+compact_json: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Returns the text of a value without spaces. `json.dumps` would make an encoder for each text."""
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:

@@ -20,6 +20,7 @@ from deltaskip.actions.table_actions import (
     Sidecar,
     Txn,
 )
+from deltaskip.json_text import compact_json
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
 _FieldAction = (
@@ -132,4 +133,4 @@ def parse_action(line: Mapping[str, Any]) -> Action | None:
 
 def to_line(action: Action) -> str:
     """Return the JSON text of the action as a line of a commit, without the line end."""
-    return json.dumps({_NAMES[type(action)]: action.to_json()}, ensure_ascii=False, separators=(",", ":"))
+    return compact_json({_NAMES[type(action)]: action.to_json()})

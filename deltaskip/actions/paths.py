@@ -12,6 +12,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
@@ -119,6 +120,7 @@ def relative_path(table_root_uri: str, raw: str) -> str | None:
     return path[len(root) + 1 :] if same and path.startswith(f"{root}/") else None
 
 
+@lru_cache(1 << 12)
 def table_key(table_root_uri: str, raw: str) -> str:
     """Return the key of a data file, which is equal for its relative and its absolute path in the table."""
     below = relative_path(table_root_uri, raw)

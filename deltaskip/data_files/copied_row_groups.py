@@ -1,10 +1,12 @@
-"""Copies row groups of a data file into a new file without decoding their pages."""
+"""Copies row groups of a data file, or some columns of them, into a new file without decoding their pages."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
+from typing import BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
@@ -12,10 +14,11 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile, parse_partition_value
 from deltaskip.data_files.data_file import add_of_new_file, parquet_schema
-from deltaskip.data_files.parquet_writer import DataFileLayout
+from deltaskip.data_files.parquet_writer import IN_MEMORY_BYTES, DataFileLayout, encoded_columns
 from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.types import physical_name
 from deltaskip.stats.bloom_columns import lacks_filters
+from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import DAMAGE, Footer, Planner, writer_of
 from deltaskip.stats.row_group_copy import RowGroupCopy
@@ -77,7 +80,13 @@ def _is_written_as(stored: pa.Field, wanted: pa.Field, by_id: bool) -> bool:
 
 
 def copy_row_groups(
-    storage: Storage, source: str, footer: Footer, numbers: Sequence[int], layout: DataFileLayout, add: AddFile
+    storage: Storage,
+    source: str,
+    footer: Footer,
+    numbers: Sequence[int],
+    layout: DataFileLayout,
+    add: AddFile,
+    columns: pa.Table | None = None,
 ) -> AddFile | None:
     """Write a data file of row groups of another file, with their page indexes and Bloom filters.
 
@@ -88,9 +97,12 @@ def copy_row_groups(
         numbers: Indexes of the row groups, ascending.
         layout: The layout of new files of the table.
         add: The add action of the file.
+        columns: New values of some columns in all these rows, of the types of `parquet_schema`; none of the columns has
+            Bloom filters.
 
     Returns:
-        The add action of the new file, with statistics; None, and no file, if the footer or an index is unusual.
+        The add action of the new file, with statistics; None, and no file, if the footer or an index is unusual, or if
+        the file has other types than the new columns.
 
     Raises:
         StorageError: The file cannot be read or written.
@@ -105,15 +117,36 @@ def copy_row_groups(
     name = f"part-00000-{uuid4()}.c000.parquet"
     path = f"{folder}/{name}" if folder else name
     location = join(layout.root, path)
+    request, new = layout.request, None
     try:
-        facts = FileReader(layout.request).facts(storage, source, size=add.size, footer=footer, row_groups=numbers)
-        with publish_growing(layout.storage, location) as (local, upload):
-            upload()
-            with storage.open_input(source, add.size) as opened, open(encoded(local), "wb") as out:
-                size = RowGroupCopy(opened, f"the data file {source}", out).write_file(footer.data, numbers)
+        if columns is None:
+            facts = FileReader(request).facts(storage, source, size=add.size, footer=footer, row_groups=numbers)
+        else:
+            others, own = request.divided(columns.column_names)
+            facts = FileReader(others).facts(storage, source, size=add.size, footer=footer, row_groups=numbers)
+            new, of_own = encoded_columns(columns, [footer.group_rows(number) for number in numbers], layout, own)
+            found = iter(facts.columns), iter(of_own.columns)
+            of_all = (next(found[each.physical[0] in columns.column_names]) for each in request.columns)
+            facts = FileFacts(facts.num_records, tuple(of_all), facts.scanned + of_own.scanned)
+        with storage.open_input(source, add.size) as opened, _new_file(layout, location, add.size) as out:
+            size = RowGroupCopy(opened, f"the data file {source}", out).write_file(footer.data, numbers, new)
     except DAMAGE:
         return None
-    return add_of_new_file(path, add.partition_values, size, stats_json(facts, layout.request), layout.request)
+    return add_of_new_file(path, add.partition_values, size, stats_json(facts, request), request)
+
+
+@contextmanager
+def _new_file(layout: DataFileLayout, location: str, size: int) -> Iterator[BinaryIO]:
+    """A file to write, which exists after the block. size: In bytes, about."""
+    if layout.unsynced is not None and size < IN_MEMORY_BYTES and not layout.storage.remote:
+        data = BytesIO()
+        yield data
+        layout.unsynced.put(location, data.getbuffer())
+        return
+    with publish_growing(layout.storage, location) as (local, upload):
+        upload()
+        with open(encoded(local), "wb") as out:
+            yield out
 
 
 def _stored_schema(footer: Footer) -> pa.Schema:

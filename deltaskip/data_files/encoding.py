@@ -39,9 +39,7 @@ class Encoders:
         self.share = _USUAL_SHARE
         self.alone = False
         self.stopped = False
-        # pyarrow encodes without the GIL. More threads than processors would only compete for it.
-        self._encoding = ThreadPoolExecutor(processors(), "deltaskip")
-        self._waiting = ThreadPoolExecutor(_THREADS, "deltaskip")
+        self._pools: dict[bool, ThreadPoolExecutor] = {}
         self.processors = Semaphore(processors())
         self._bytes = 0
         self._changed = Condition()
@@ -49,7 +47,7 @@ class Encoders:
 
     def each(self, function: Callable[[T], R], values: Iterable[T]) -> list[R]:
         """Return the results of a function that releases the GIL, for each value."""
-        return list(self._encoding.map(function, values))
+        return list(self._pool(False).map(function, values))
 
     def run(self, task: Callable[[], None], waits: bool) -> None:
         """Run a task in a thread. After its error the others stop, and `check` raises it.
@@ -69,7 +67,13 @@ class Encoders:
         if self.alone:
             guarded()
         else:
-            (self._waiting if waits else self._encoding).submit(guarded)
+            self._pool(waits).submit(guarded)
+
+    def _pool(self, waits: bool) -> ThreadPoolExecutor:
+        """The threads that wait, or that encode, which pyarrow does without the GIL: more would only compete for it."""
+        if waits not in self._pools:
+            self._pools[waits] = ThreadPoolExecutor(_THREADS if waits else processors(), "deltaskip")
+        return self._pools[waits]
 
     def take(self, n_bytes: int) -> None:
         """Count bytes that wait for a thread. Raises an earlier error."""
@@ -106,8 +110,8 @@ class Encoders:
         self._shut_down()
 
     def _shut_down(self) -> None:
-        self._encoding.shutdown()
-        self._waiting.shutdown()
+        for waits in sorted(self._pools):
+            self._pools[waits].shutdown()
 
 
 class FileSequence:

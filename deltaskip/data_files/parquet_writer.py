@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import partition_folder, random_folder
 from deltaskip.actions.partition_values import partition_texts
-from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns, parquet_schema, viewed
+from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns, leaves_with_nan, parquet_schema, viewed
 from deltaskip.data_files.encoding import Encoders, FileSequence, processors
 from deltaskip.data_files.sort_order import SortColumn
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
@@ -30,6 +30,7 @@ from deltaskip.settings import options
 from deltaskip.sparkexpr.functions import shredded, shredded_type, shredding_of
 from deltaskip.sparkexpr.types import VARIANT_STORAGE, MappingMode, StructField, StructType, arrow_type, physical_name
 from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk, tuple_codes
+from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import Storage, join
@@ -39,8 +40,9 @@ DEFAULT_FILE_BYTES = 128 << 20
 
 # For one file of fewer rows it is not worth starting a thread.
 _LITTLE_BYTES = 1 << 20
-# A file of fewer rows stays in memory until it is complete, if the commit makes it durable.
-_IN_MEMORY_BYTES = 8 << 20
+IN_MEMORY_BYTES = 8 << 20
+"""A smaller file stays in memory until it is complete, if the commit makes it durable."""
+
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
@@ -254,7 +256,7 @@ class _Writer:
             files = min(processors(), enough) if divided else 1
             if files > 1:
                 self._end(partition)
-            waits = self._layout.unsynced is None or n_bytes >= _IN_MEMORY_BYTES
+            waits = self._layout.unsynced is None or n_bytes >= IN_MEMORY_BYTES
             in_memory = not self._layout.storage.remote and (self._encoders.alone or not waits)
             of_partition = sorted_rows(self._take(partition), self._layout.sort_by)
             for rows, of_file in _parts(of_partition, n_bytes, files):
@@ -282,6 +284,12 @@ class _Writer:
         for column, field in zip(columns, self._partition_fields, strict=True):
             with partition_values_named(field, self._layout.root):
                 texts.append(_Texts(column, field))
+        if all(text.is_constant for text in texts):
+            # As in each file that is rewritten.
+            at = np.zeros(1, np.int64)
+            of_all = tuple(domain_values(column.slice(0, 1))[0] for column in columns)
+            yield _Partition(tuple(text.of_rows(at)[0] for text in texts), of_all), data
+            return
         codes = tuple_codes([text.codes() for text in texts], batch.num_rows)
         if codes.max(initial=0) < 1 << 16:
             # numpy sorts short integers by radix.
@@ -422,6 +430,29 @@ class _Writer:
         return files
 
 
+def encoded_columns(
+    rows: pa.Table, groups: Sequence[int], layout: DataFileLayout, request: StatisticsRequest
+) -> tuple[memoryview, FileFacts]:
+    """Return a Parquet file of some columns of a data file, without Bloom filters, and its facts.
+
+    Args:
+        rows: The columns, of the types of `parquet_schema`.
+        groups: The number of rows of each row group.
+        layout: The layout of the data file.
+        request: The facts to return.
+    """
+    found: list[memoryview] = []
+    columns = rows.schema, layout.codec or DEFAULT_CODEC, dictionary_columns(rows), frozenset(leaves_with_nan(rows))
+    more: dict[str, Any] = {"page_version": layout.page_version, "put": lambda _, data: found.append(data)}
+    file = OpenDataFile(layout.storage, layout.root, "", *columns, **more)
+    start = 0
+    for count_of_group in groups:
+        file.write(rows.slice(start, count_of_group))
+        start += count_of_group
+    _, facts = file.finish(FileReader(request, exact_floats=True))
+    return found[0], facts
+
+
 def _extra_field(field: StructField) -> pa.Field:
     return pa.field(field.name, arrow_type(field.type), metadata=parquet_id(field_id(field)))
 
@@ -447,6 +478,7 @@ class _Texts:
         encoded = values.dictionary_encode(null_encoding="encode")
         self._texts = partition_texts(encoded.dictionary, field.type)
         self._indices = numpy_values(encoded.indices)
+        self.is_constant = len(encoded.dictionary) == 1
 
     def codes(self) -> pa.Array:
         """A code for each row, equal for equal strings."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 import numpy as np
@@ -15,12 +16,13 @@ import pyarrow.compute as pc
 from deltaskip.data_files.data_file import viewed
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
+from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed, sources
 from deltaskip.dml.changed_rows import ChangedRows, NewRows
 from deltaskip.dml.execution import MARKED, RowExecution, RowsOfFiles
-from deltaskip.dml.files_to_change import FilesToChange
+from deltaskip.dml.files_to_change import DataFiles, FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
+from deltaskip.dml.unchanged_columns import copy_unchanged_columns
 from deltaskip.errors import PredicateError, StorageError, UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import writes_deletion_vectors
@@ -93,7 +95,6 @@ class ArrowExecution(RowExecution):
         wanted = top_level_columns(scan.predicate)
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
-        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         marks = writes_deletion_vectors(snapshot.protocol, snapshot.table_properties)
         if not marks and _are_little(files, snapshot.schema):
             try:
@@ -101,6 +102,7 @@ class ArrowExecution(RowExecution):
             except (StorageError, UnsupportedFeature):
                 # This process may be unable to read a column that the predicate does not name.
                 self._held = {}
+        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         return positions_where(rows, files, matching.mask)
 
     def _held_rows(self, files: pa.Table) -> _HeldRows:
@@ -137,7 +139,10 @@ class ArrowExecution(RowExecution):
         new = ArrowUpdates(self, assignments)
         partly = change.partly.listed
         found = self.matching(scan, partly) if len(partly) else RowPositions(())
-        new.parts = [RowsOfFiles(change.whole.listed), RowsOfFiles(partly, found, only=True)]
+        new.parts = [
+            (change.whole, RowsOfFiles(change.whole.listed)),
+            (change.partly, RowsOfFiles(partly, found, only=True)),
+        ]
         return ChangedRows(change.whole, change.partly, updated=found, new=new, updates_whole=True)
 
     def rows(
@@ -147,20 +152,21 @@ class ArrowExecution(RowExecution):
         columns = [field.name for field in schema.fields if field.type != t.VOID]
         snapshot = self._snapshot
         held = self._held if row_ids is None and schema == snapshot.schema and mode == snapshot.mapping_mode else {}
-        row_bytes = _VALUE_BYTES * max(1, len(t.leaves(schema)))
+        row_bytes = cache(lambda: _VALUE_BYTES * max(1, len(t.leaves(schema))))
+        extra = () if row_ids is None else row_ids.fields
+        stored = cache(partial(StoredRows, snapshot, schema, mode, None, extra))
 
         def reads() -> Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]:
             for part in parts:
-                extra = () if row_ids is None else row_ids.fields
-                stored = StoredRows(self._snapshot, schema, mode, None, extra)
                 for number, uri in enumerate(part.files["uri"].to_pylist()):
-                    rows: LiveRows = stored
+                    if uri in held and uri not in part.copied_groups:
+                        yield 0, partial(of_file, part, _HeldRows(held), number)
+                        continue
+                    rows: LiveRows = stored()
                     if uri in part.copied_groups:
-                        rows = _OtherRowGroups(stored, part.copied_groups[uri])
-                    elif uri in held:
-                        rows = _HeldRows(held)
+                        rows = _OtherRowGroups(stored(), part.copied_groups[uri])
                     count = part.files["num_records"][number].as_py()
-                    yield _UNKNOWN if count is None else count * row_bytes, partial(of_file, part, rows, number)
+                    yield _UNKNOWN if count is None else count * row_bytes(), partial(of_file, part, rows, number)
 
         def of_file(part: RowsOfFiles, rows: LiveRows, number: int) -> Iterator[pa.RecordBatch]:
             chosen = None if part.positions is None else part.positions[number]
@@ -184,7 +190,7 @@ class ArrowUpdates(NewRows):
         assignments: The new values of their columns.
 
     Attributes:
-        parts: The rows.
+        parts: Files and the rows of them.
 
     Raises:
         PredicateError: A new value is not a valid expression.
@@ -193,7 +199,7 @@ class ArrowUpdates(NewRows):
     """
 
     def __init__(self, execution: ArrowExecution, assignments: Assignments) -> None:
-        self.parts: Sequence[RowsOfFiles] = ()
+        self.parts: Sequence[tuple[DataFiles, RowsOfFiles]] = ()
         self._execution = execution
         self._assignments = assignments
         self._table = execution.snapshot.root
@@ -209,8 +215,11 @@ class ArrowUpdates(NewRows):
             for field in assignments.given
         ]
         plan = assignments.plan(t.StructType(tuple(incoming)))
+        self._rules = self._rules_of(plan)
+
+    def _rules_of(self, plan: RowPlan) -> ArrowRows:
         computed = [name for name, value in self._values.items() if _is_computed(value)]
-        self._rules = ArrowRows(plan, execution.time_zone, now_micros=self._now, computed=computed)
+        return ArrowRows(plan, self._execution.time_zone, now_micros=self._now, computed=computed)
 
     @property
     def has_old_values(self) -> bool:
@@ -220,30 +229,80 @@ class ArrowUpdates(NewRows):
         """See NewRows.release."""
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        # Rows stay where they were in files that are rewritten.
-        rows = self._rows(row_ids) if copied is None else self._in_place(row_ids, copied)
-        return write_data_files(rows, layout, divided=True, replaced=sum(len(part.files) for part in self.parts))
+        parts = list(self.parts)
+        if copied is not None and copied.copied_groups:
+            parts = [(files, replace(part, copied_groups=copied.copied_groups)) for files, part in parts]
+        kept: list[WrittenRows] = []
+        try:
+            if row_ids is None:
+                some = cache(self._restricted)
+                for i, (files, part) in enumerate(parts):
+                    # The other rows of a file that is not rewritten stay in it.
+                    if copied is not None or part.positions is None:
+                        written, left, others = copy_unchanged_columns(
+                            self._execution.snapshot,
+                            files,
+                            part,
+                            self._assignments.changed,
+                            lambda one: some()._in_place([one], None),
+                            layout,
+                        )
+                        kept.append(written)
+                        parts[i] = others, left
+            rest = [part for _, part in parts if len(part.files)]
+            # Rows stay where they were in files that are rewritten.
+            rows = self._rows(rest, row_ids) if copied is None else self._in_place(rest, row_ids)
+            if rest:
+                kept.append(
+                    write_data_files(rows, layout, divided=True, replaced=sum(len(each.files) for each in rest))
+                )
+        except BaseException:
+            for written in kept:
+                written.delete(layout.storage, layout.root)
+            raise
+        return WrittenRows(tuple(chain.from_iterable(each.files for each in kept)), sum(each.rows for each in kept))
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
         images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
-        return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
+        parts = [part for _, part in self.parts]
+        return write_data_files(chain(images, self._rows(parts, None, "update_postimage")), layout)
 
-    def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
+    def _restricted(self) -> ArrowUpdates:
+        """These updates of the columns that are set, with the columns alone that they and the table's rules need."""
+        schema, plan = self._assignments.schema, self._rules.plan
+        used = {t.fold_name(name) for value in self._values.values() for name in _columns_in(value)}
+        used.update(t.fold_name(field.name) for field in self._assignments.changed)
+        for rule in plan.rules:
+            used.update(
+                [t.fold_name(rule.path[0][1])] if rule.kind in ("not null", "length") else sources(rule.sql, schema)
+            )
+        for field in schema.fields:
+            if field.name in self._assignments.computed:
+                used.update(sources(str(field.metadata[t.GENERATION_KEY]), schema))
+        fields = tuple(field for field in schema.fields if t.fold_name(field.name) in used)
+        found = copy(self)
+        found._assignments = replace(self._assignments, schema=t.StructType(fields))
+        columns = tuple(column for column in plan.columns if t.fold_name(column.field.name) in used)
+        found._rules = self._rules_of(replace(plan, columns=columns))
+        return found
+
+    def _rows(
+        self, parts: Sequence[RowsOfFiles], row_ids: RowIdColumns | None, change: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The updated rows as they are stored, with their row ids or their kind of change."""
-        for batch in self._read(self.parts, row_ids):
+        for batch in self._read(parts, row_ids):
             stored = self._stored(batch, row_ids)
             if change is not None:
                 kind = pa.repeat(arrow_array([change], pa.string())[0], len(batch))
                 stored = stored.append_column(CHANGE_TYPE, kind)
             yield stored
 
-    def _in_place(self, row_ids: RowIdColumns | None, copied: RowsOfFiles) -> Iterator[pa.RecordBatch]:
+    def _in_place(self, parts: Sequence[RowsOfFiles], row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
         """All rows of the files as they are stored, updated or not, in order, without copied row groups."""
         changed = {field.name for field in self._assignments.changed}
         if row_ids is not None:
             changed.add(row_ids.commit_version)
-        parts = [replace(part, marked=True, copied_groups=copied.copied_groups) for part in self.parts]
-        for batch in self._read(parts, row_ids):
+        for batch in self._read([replace(part, marked=True) for part in parts], row_ids):
             marks = numpy_values(batch.column(MARKED))
             old = batch.drop_columns([MARKED])
             if marks.all():
@@ -342,6 +401,13 @@ def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) 
     places = np.arange(len(column))
     places[marks] = len(column) + np.arange(len(new))
     return pa.concat_arrays([column, new]).take(arrow_array(places))
+
+
+def _columns_in(value: LocalExpression | _Bound) -> set[str]:
+    """The top-level columns that a new value is computed from."""
+    if isinstance(value, LocalExpression):
+        return top_level_columns(value.node)
+    return set().union(*map(_columns_in, value.values()))
 
 
 def _is_computed(value: LocalExpression | _Bound) -> bool:

@@ -170,7 +170,7 @@ def assignments_of(
     touched = {t.fold_name(name) for name in values}
     for field in schema.fields:
         made = field.metadata.get(t.GENERATION_KEY)
-        if made is not None and field.name not in values and not touched.isdisjoint(_sources(str(made), schema)):
+        if made is not None and field.name not in values and not touched.isdisjoint(sources(str(made), schema)):
             again.add(field.name)
     values = {name: value for name, value in values.items() if name not in again}
     return Assignments(schema, properties, tuple(partition_columns), mapping_mode, values, frozenset(again))
@@ -237,8 +237,8 @@ def _twice(path: tuple[str, ...], table: str) -> SchemaError:
     return SchemaError(f"{t.display_name(path)} of {table} is set twice: by name, or as part of another column.")
 
 
-def _sources(sql: str, schema: t.StructType) -> Collection[str]:
-    """The columns that an expression uses, folded."""
+def sources(sql: str, schema: t.StructType) -> Collection[str]:
+    """Return the top-level columns that an expression uses, folded."""
     if not is_valid_sql(sql):
         # An expression that cannot be parsed may use any column.
         return set(map(t.fold_name, schema.names))

@@ -275,7 +275,8 @@ def _applied(
             transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
     if copied is not None or new is not None:
         written = _write(transaction, copied, new, changes_files, target, execution)
-    written = replace(written, files=(*kept.files, *written.files), rows=kept.rows + written.rows)
+    if kept.files:
+        written = replace(written, files=(*kept.files, *written.files), rows=kept.rows + written.rows)
     copied_rows = 0
     if copied is not None:
         transaction.changes.put_removed(left.files.removed(snapshot.table_root, now))

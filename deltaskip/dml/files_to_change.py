@@ -68,7 +68,7 @@ class DataFiles:
     @property
     def size_in_bytes(self) -> int:
         """Size of the files."""
-        return arrow_values.exact_sum(self.logged["size"])
+        return arrow_values.exact_sum(self.logged["size"]) if len(self.listed) else 0
 
     @property
     def num_vectors(self) -> int:

@@ -58,7 +58,7 @@ def copy_unchanged_row_groups(
     """
     positions = copied.positions
     assert positions is not None
-    large = np.flatnonzero(numpy_values(one_chunk(files.logged["size"])) >= _LEAST_BYTES).tolist()
+    large = (numpy_values(one_chunk(files.logged["size"])) >= _LEAST_BYTES).nonzero()[0].tolist()
     if not large or not execution.copies_here([copied], layout.schema):
         return WrittenRows((), 0), copied
     chosen = files.take(large)

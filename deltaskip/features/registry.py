@@ -203,14 +203,16 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     feature = FEATURES.get(name)
     if feature is None:
         return False
-    return _implied(feature.legacy_reader_version, protocol.min_reader_version, FEATURES_READER_VERSION) or _implied(
-        feature.legacy_writer_version, protocol.min_writer_version, FEATURES_WRITER_VERSION
+    reader, writer = feature.legacy_reader_version, feature.legacy_writer_version
+    return (reader is not None and reader <= protocol.min_reader_version < FEATURES_READER_VERSION) or (
+        writer is not None and writer <= protocol.min_writer_version < FEATURES_WRITER_VERSION
     )
 
 
 def has_feature_or_preview(protocol: TableProtocol, name: str) -> bool:
     """Whether the protocol has the feature or the preview of the feature."""
-    return any(has_feature(protocol, each) for each in feature_names(name))
+    preview = f"{name}-preview"
+    return has_feature(protocol, name) or (preview in FEATURES and has_feature(protocol, preview))
 
 
 def has_tree(protocol: TableProtocol) -> bool:
@@ -253,7 +255,3 @@ def support_table() -> str:
         applies = "readers and writers" if row.kind == "reader-writer" else "writers"
         lines.append(f"| `{row.name}` | {applies} | {row.reads} | {row.writes} | {row.note} |")
     return "\n".join(lines) + "\n"
-
-
-def _implied(legacy_version: int | None, table_version: int, features_version: int) -> bool:
-    return legacy_version is not None and legacy_version <= table_version < features_version

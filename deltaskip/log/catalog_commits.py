@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.file_names import commit_name
@@ -75,12 +75,13 @@ class CatalogCommits(CatalogLog, Protocol):
 
 def catalog_commits(storage: Storage) -> CatalogCommits | None:
     """Return the log of the catalog-managed table of a storage; None for a table that was opened by its path."""
-    return cast(CatalogCommits | None, getattr(storage, "log", None))
+    found: CatalogCommits | None = getattr(storage, "log", None)
+    return found
 
 
 def is_managed(storage: Storage) -> bool:
     """Whether a catalog decides which commits the table has."""
-    commits = catalog_commits(storage)
+    commits: CatalogCommits | None = getattr(storage, "log", None)
     return commits is not None and commits.manages
 
 

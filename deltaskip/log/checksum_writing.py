@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from deltaskip.actions import CommitInfo, add_actions
 from deltaskip.features.registry import has_feature
+from deltaskip.json_text import compact_json
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.file_counts import FileCounts
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
@@ -126,7 +126,7 @@ def _write(
         **dict(totals.members(state.protocol is not None and has_feature(state.protocol, "deletionVectors"))),
     }
     present = {name: value for name, value in members.items() if value is not None}
-    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
+    text = compact_json(present)
     if storage.remote:
         # An existing checksum is not replaced, and no request looks for it.
         with storage.publish(path) as file, open(encoded(file), "wb") as opened:

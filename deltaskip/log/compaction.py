@@ -35,9 +35,10 @@ def cover(
         most: If more commits than this are there, the fewest files are returned, and the last commit in any case.
             None: all commits that are there.
     """
-    if all(version in commits for version in range(start, end + 1)):
+    every = [commits[version] for version in range(start, end + 1) if version in commits]
+    if len(every) == end + 1 - start:
         if most is None or end - start < most:
-            return tuple(commits[version] for version in range(start, end + 1))
+            return tuple(every)
         step, compactions = 1, [each for each in compactions if each.end < end]
     else:
         step = 0

@@ -662,7 +662,7 @@ def _opened(storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int
 
 
 def _bytes_of(files: Sequence[LogFile]) -> int:
-    return sum(each.file.size for each in files)
+    return sum([each.file.size for each in files])
 
 
 def _read_tail(
@@ -687,9 +687,9 @@ def _read_together(
     The checksum is optional. Only the read of the commits decides whether they can be read.
     """
     wanted = [file.file for file in (*commits, checksum)]
-    if checksum.file.size > _CHECKSUM_BYTES or sum(file.size for file in wanted) > options.log_bytes:
+    if checksum.file.size > _CHECKSUM_BYTES or sum([file.size for file in wanted]) > options.log_bytes:
         return None
-    if not all(file.is_file for file in wanted):
+    if {file.kind for file in wanted} != {"file"}:
         return None
     try:
         data, starts = storage.read_joined(wanted)

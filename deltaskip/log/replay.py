@@ -103,13 +103,13 @@ def replay(actions: pa.Table) -> Replay:
     path_code = arrow_values.numpy_values(coded.indices)
     commit = arrow_values.numpy_values(actions["commit"])
     is_remove = arrow_values.numpy_values(actions["is_remove"])
-    add_rows = np.flatnonzero(~is_remove)
-    remove_rows = np.flatnonzero(is_remove)
+    add_rows = (~is_remove).nonzero()[0]
+    remove_rows = is_remove.nonzero()[0]
     newest_add = np.full(len(coded.dictionary), -1, np.int64)
     # Rows ascend, and the last assignment to a repeated index wins.
     newest_add[path_code[add_rows]] = add_rows
     live = np.sort(newest_add[newest_add >= 0])
-    added = coded.dictionary.take(arrow_values.arrow_array(np.flatnonzero(newest_add >= 0)))
+    added = coded.dictionary.take(arrow_values.arrow_array((newest_add >= 0).nonzero()[0]))
     removed, removed_dv = _NO_KEYS, _NO_KEYS
     if len(remove_rows):
         ids = vector_ids(actions["deletion_vector"])

@@ -85,7 +85,7 @@ def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
         match file.kind:
             case Kind.COMMIT:
                 commits[file.version] = file
-            case Kind.CHECKSUM | Kind.COMPACTION if not info.is_file:
+            case Kind.CHECKSUM | Kind.COMPACTION if info.kind != "file":
                 continue
             case Kind.CHECKSUM:
                 checksums[file.version] = file

@@ -360,7 +360,7 @@ class Snapshot(Unpicklable):
         commits = self.segment.commits
         blank = [file for file in commits if file.file.size < _SHORTEST_ACTION]
         is_small = all(part.is_held for part in self.checkpoint_parts)
-        compacted = any(file.kind is Kind.COMPACTION for file in commits)
+        compacted = Kind.COMPACTION in [file.kind for file in commits]
         if not blank and ((self.storage.remote and not compacted) or not commits or not is_small):
             return
         sizes = self.adds(["size"])["size"]

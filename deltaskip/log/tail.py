@@ -101,7 +101,7 @@ def tail_of(commits: Commits) -> Tail:
     Raises CorruptLog with the file and line that is damaged.
     """
     files = commits.files
-    if any(file.kind is Kind.COMPACTION for file in files):
+    if Kind.COMPACTION in [file.kind for file in files]:
         require_reconciled(commits)
     info = last_commit_info(commits) if files and files[-1].kind is Kind.COMMIT else None
     return Tail(commits.root, state_change(commits), info, commits.actions, None, tree_in(commits))

@@ -68,7 +68,7 @@ class _Column:
     @property
     def size(self) -> int:
         """Bytes to read."""
-        return sum(length for (_, length), *_ in self.parts)
+        return sum([length for (_, length), *_ in self.parts])
 
     def with_pages(self, pages: Pages, runs: Iterable[tuple[int, int]], first_row: int = 0) -> _Column:
         """Return the column of one row group with only its dictionary and some of its pages to read.
@@ -292,7 +292,7 @@ def _column(
     if column is None:
         return None
     views = views and not encoded and column.has_bytes
-    return _Column(name, column, sum(values for _, _, values, _ in parts), parts, leaf, encoded, views)
+    return _Column(name, column, sum([values for _, _, values, _ in parts]), parts, leaf, encoded, views)
 
 
 def _nested_columns(

@@ -645,10 +645,13 @@ class StoredRows:
         """Raise StorageError if a column of a file cannot be read as the table's type."""
         for field in self._fields:
             name = found.get(field.name)
-            if name is None or is_readable_as(self._named(schema.field(name).type, field.type), field.type):
+            kind = None if name is None else schema.field(name).type
+            if kind is None or (kind == self._stored_types[field.name] and not pa.types.is_nested(kind)):
+                continue
+            if is_readable_as(self._named(kind, field.type), field.type):
                 continue
             raise errors.StorageError(
-                f"The data file {location} has values of the Arrow type {schema.field(name).type} in the column "
+                f"The data file {location} has values of the Arrow type {kind} in the column "
                 f"{field.name!r}, which is {sql_name(field.type)} in the table {self._root}: restore the file."
             )
 

@@ -99,7 +99,7 @@ class FileBatch:
         """Whether the columns that `program` evaluates were read before."""
         leaves, columns = program.stat_leaves, program.partition_columns
         if not leaves and not columns:
-            return isinstance(self.adds, CommitAdds) or self.cache.get(LoggedColumnKey(self.scope, "path")) is not None
+            return self.adds.in_memory or self.cache.get(LoggedColumnKey(self.scope, "path")) is not None
         return self.statistics.are_cached(leaves) and all(
             self.cache.get(PartitionCodesKey(self.scope, column.physical[0])) is not None for column in columns
         )

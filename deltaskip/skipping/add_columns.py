@@ -48,6 +48,8 @@ _OFTEN = 4
 class AddColumns(StatisticsSource):
     """The columns of adds of a snapshot, and where their statistics are read (stats.logged_stats.StatisticsSource)."""
 
+    in_memory = False
+
     def __init__(self, snapshot: Snapshot, scope: AddsScope, num_rows: int) -> None:
         self.snapshot = snapshot
         self.scope = scope
@@ -103,6 +105,8 @@ class AddColumns(StatisticsSource):
 
 class CommitAdds(AddColumns):
     """Adds that newer commits (or a JSON checkpoint) hold in memory, already reconciled."""
+
+    in_memory = True
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._adds = snapshot.commit_adds

@@ -90,13 +90,16 @@ def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[st
     time_zone: time zone of partition values without one; None means UTC.
     Raises CorruptLog, naming the column, for a partition value that is not of the column's type.
     """
-    zone = time_zone or "UTC"
-    _read_together(batch, indices, columns)
+    zone, rules = time_zone or "UTC", rules_in_use()
+    if not batch.adds.in_memory:
+        # Logged columns are read into the cache at once.
+        logged = dict.fromkeys("path" if name == "uri" else name for name in columns if name != "partition_values")
+        batch.rows(list(logged), indices)
     whole = indices is None or len(indices) >= _WHOLE_FROM * batch.num_rows
     arrays = []
     for name in columns:
         if whole:
-            key = FileColumnKey(batch.scope, name, zone, rules_in_use())
+            key = FileColumnKey(batch.scope, name, zone, rules)
             values = batch.cache.array(key, partial(_column, batch, None, name, zone))
             arrays.append(values if indices is None else values.take(indices))
         else:
@@ -153,13 +156,6 @@ def unreadable_value(snapshot: Snapshot, field: StructField, error: PartitionVal
         f"The log of {snapshot.table_root} at version {snapshot.version} contains a partition value of column "
         f"{field.name!r} that cannot be parsed ({error}); rewrite the files of that partition."
     )
-
-
-def _read_together(batch: FileBatch, indices: pa.Array | None, columns: Sequence[str]) -> None:
-    """Read the logged columns into the cache at once."""
-    raw = {"uri": "path", "partition_values": None}
-    names = dict.fromkeys(raw.get(name, name) for name in columns)
-    batch.rows([name for name in names if name is not None], indices)
 
 
 def _column(batch: FileBatch, indices: pa.Array | None, name: str, zone: str) -> pa.Array:

@@ -56,6 +56,8 @@ def padded_column(node: n.Node, schema: StructType) -> tuple[tuple[str, ...], st
 
     node: The result of `as_read`, bound.
     """
+    if not any(map(declares_char, schema.fields)):
+        return None
     for path in sorted(n.columns_of(_without_padding(node))):
         declared = declared_type(schema, path)
         if declared is not None and holds_char(declared):

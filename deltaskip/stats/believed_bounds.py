@@ -42,6 +42,7 @@ import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import Enum
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -128,11 +129,16 @@ def hybrid_calendar(created_by: bytes, key_values: Mapping[bytes, bytes]) -> tup
     if spark is None:
         other = not created_by.startswith(_GREGORIAN_WRITERS)
         return other, other
-    version = tuple(int(part) for part in re.findall(rb"\d+", spark)[:2])
+    version = _version(spark)
     return (
         version < (3, 0) or b"org.apache.spark.legacyDateTime" in key_values,
         version < (3, 1) or b"org.apache.spark.legacyINT96" in key_values,
     )
+
+
+@lru_cache(1 << 6)
+def _version(text: bytes) -> tuple[int, ...]:
+    return tuple([int(part) for part in re.findall(rb"\d+", text)[:2]])
 
 
 def in_our_calendar(values: pa.Array) -> pa.Array:

@@ -30,6 +30,8 @@ def bloom_columns(
 
     Raises SchemaError with that message.
     """
+    if not names:
+        return ()
     found = columns_named(names, filter(_has_filter, every_column(schema, partition_columns, mapping_mode)))
     unknown = next((name for name, column in zip(names, found, strict=True) if column is None), None)
     if unknown is not None and refuse is not None:

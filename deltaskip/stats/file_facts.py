@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
@@ -62,9 +62,20 @@ class StatisticsRequest:
     bound_texts: tuple[BoundText, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        orders = tuple(tuple(lookup.collation(identifier) for identifier in each) for each in self.collations)
+        orders = tuple([tuple(map(lookup.collation, each)) for each in self.collations])
         object.__setattr__(self, "orders", orders)
-        object.__setattr__(self, "bound_texts", tuple(bound_text(column.type) for column in self.columns))
+        object.__setattr__(self, "bound_texts", tuple([bound_text(column.type) for column in self.columns]))
+
+    def divided(self, names: Collection[str]) -> tuple[StatisticsRequest, StatisticsRequest]:
+        """Return the requests for all other columns, and for those with these top-level physical names."""
+        found: list[list[tuple[StatColumn, tuple[str, ...]]]] = [[], []]
+        for column, collations in zip(self.columns, self.collations, strict=True):
+            found[column.physical[0] in names].append((column, collations))
+        rest, own = (
+            replace(self, columns=tuple(each for each, _ in some), collations=tuple(each for _, each in some))
+            for some in found
+        )
+        return rest, own
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = self.columns, self.collations, self.mapping_mode, self.mode, self.tight_bounds, self.kernel_spelling
@@ -177,16 +188,16 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
     parts = [f'"numRecords":{facts.num_records}']
     if any(column.bounded for column in columns):
         for side in ("min", "max"):
-            texts = (
+            texts = [
                 (column.physical, _text(text_of, each.extremes, side) if column.bounded else None, column.bounded)
                 for column, text_of, each in zip(columns, request.bound_texts, facts.columns, strict=True)
-            )
+            ]
             parts.append(f'"{side}Values":{_tree(texts)}')
     if columns:
-        counts = (
+        counts = [
             (column.physical, None if each.null_count is None else str(each.null_count), True)
             for column, each in zip(columns, facts.columns, strict=True)
-        )
+        ]
         parts.append(f'"nullCount":{_tree(counts)}')
     if request.tight_bounds:
         parts.append(f'"{TIGHT_BOUNDS}":true')

@@ -22,6 +22,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from operator import attrgetter
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -146,7 +147,7 @@ class FooterColumn:
     required: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "required", all(node.required for node in self.nodes or ()))
+        object.__setattr__(self, "required", all(map(attrgetter("required"), self.nodes or ())))
 
 
 class Planner:
@@ -252,7 +253,7 @@ def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tup
     """Return the facts that the row groups prove about the column, and whether the rest needs its values."""
     if plan.nodes is None:
         return ColumnFacts(None), False
-    rows = sum(group[GROUP_ROWS] for group in groups)
+    rows = sum([group[GROUP_ROWS] for group in groups])
     if not plan.nodes:
         return ColumnFacts(rows, NO_VALUES), False
     if not plan.nodes[-1].is_leaf:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+import pyarrow as pa
+
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import MappingMode, fold_name
 from deltaskip.stats.stats_columns import StatColumn
@@ -71,6 +73,19 @@ class ParquetNode:
     def physical_type(self) -> int:
         """The number of parquet.thrift's Type."""
         return int(self.element[_TYPE])
+
+
+def leaf_paths(name: str, data_type: pa.DataType) -> tuple[str, ...]:
+    """Return the path of each leaf of an Arrow column in Parquet's schema, such as `tags.list.element`."""
+    if pa.types.is_struct(data_type):
+        inner = [(field.name, field.type) for field in data_type]
+    elif pa.types.is_list(data_type):
+        inner = [("list.element", data_type.value_type)]
+    elif pa.types.is_map(data_type):
+        inner = [("key_value.key", data_type.key_type), ("key_value.value", data_type.item_type)]
+    else:
+        return (name,)
+    return tuple([f"{name}.{path}" for each, kind in inner for path in leaf_paths(each, kind)])
 
 
 def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:

@@ -108,6 +108,9 @@ class StatLeaf:
     field: StatField | None = None
     collation: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash((self.group, None if self.field is None else self.field.physical))
+
     @property
     def path(self) -> tuple[str, ...]:
         """Keys from the root of the statistics; under a collation, for its first spelling."""
@@ -122,7 +125,7 @@ class StatLeaf:
     @property
     def spellings(self) -> tuple[StatLeaf, ...]:
         """The leaf under each spelling of its collation; itself without a collation."""
-        return tuple(replace(self, collation=(key,)) for key in self.collation) or (self,)
+        return tuple([replace(self, collation=(key,)) for key in self.collation]) if self.collation else (self,)
 
     @property
     def side(self) -> Side | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, repeat
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -121,13 +122,19 @@ class LoggedStats:
 
     def _load(self, wanted: list[StatLeaf]) -> None:
         spelled = [spelling for leaf in wanted for spelling in leaf.spellings]
-        from_parsed = dict(zip(spelled, self._struct_leaves(spelled), strict=True))
-        valid = self._source.struct_valid() if any(v is not None for v in from_parsed.values()) else None
+        parsed = self._struct_leaves(spelled)
+        valid = self._source.struct_valid() if any(values is not None for values in parsed) else None
         unparsed = valid is None or valid.false_count > 0
-        texts = self._json_leaves([leaf for leaf, values in from_parsed.items() if values is None or unparsed])
+        read = [i for i, values in enumerate(parsed) if values is None or unparsed]
+        texts: list[pa.Array | None] = [None] * len(spelled)
+        for i, values in zip(read, self._json_leaves([spelled[i] for i in read]), strict=False):
+            texts[i] = values
+        merged = map(self._merge, parsed, texts, repeat(valid), spelled)
         for leaf in wanted:
-            merged = [self._merge(from_parsed[s], texts.get(s), valid, s) for s in leaf.spellings]
-            values = merged_spellings(merged, self._source.computed) if leaf.collation else merged[0]
+            if leaf.collation:
+                values = merged_spellings(list(islice(merged, len(leaf.collation))), self._source.computed)
+            else:
+                values = next(merged)
             self._remember(leaf, values)
 
     def _remember(self, leaf: StatLeaf, values: pa.Array) -> None:
@@ -168,10 +175,10 @@ class LoggedStats:
         said = pa.nulls(self.num_rows, pa.bool_()) if parsed is None else parsed.cast(pa.bool_())
         if valid is not None and valid.false_count == 0:
             return said
-        found = self._extracted({_TIGHT: extract_leaves})
+        found = self._extracted([_TIGHT], [extract_leaves])
         if not found:
             return said
-        values, _ = found[_TIGHT]
+        [(values, _)] = found
         return pc.coalesce(said, pc.equal(values, arrow_scalar("true", values.type)))
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
@@ -214,45 +221,51 @@ class LoggedStats:
                 found[i] = values
         return found
 
-    def _json_leaves(self, leaves: list[StatLeaf]) -> dict[StatLeaf, pa.Array]:
-        if not leaves:
-            return {}
-        extract = {leaf: _extraction(leaf) for leaf in leaves}
-        found: dict[StatLeaf, pa.Array] = {}
-        named: list[StatLeaf] = []
-        for leaf, (values, kinds) in self._extracted(extract).items():
-            if extract[leaf] is extract_int64:
+    def _json_leaves(self, leaves: list[StatLeaf]) -> list[pa.Array]:
+        """Leaves in the JSON strings; none if no file has JSON."""
+        extract = [_extraction(leaf) for leaf in leaves]
+        found: list[pa.Array] = []
+        named: list[int] = []
+        for leaf, function, (values, kinds) in zip(leaves, extract, self._extracted(leaves, extract), strict=False):
+            if function is extract_int64:
                 self._warn(leaf, kinds, _NUMBER)
-                found[leaf] = values if leaf.side is None else believed(values, _field(leaf), leaf.side, BoundForm.TEXT)
-            elif extract[leaf] is extract_leaves:
+                found.append(values if leaf.side is None else believed(values, _field(leaf), leaf.side, BoundForm.TEXT))
+            elif function is extract_leaves:
                 self._warn(leaf, kinds, *_expected(leaf))
-                found[leaf] = _from_text(values, kinds, leaf)
+                found.append(_from_text(values, kinds, leaf))
             elif _holds(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))) or _holds(pc.is_inf(values)):
                 # NaN and infinities are strings, and numbers beyond the range are no values: the JSON is read again.
-                named.append(leaf)
+                named.append(len(found))
+                found.append(values)
             else:
                 self._warn(leaf, kinds, _NUMBER)
-                found[leaf] = believed(values, _field(leaf), _side(leaf), BoundForm.TEXT)
-        for leaf, (values, kinds) in self._extracted(dict.fromkeys(named, extract_leaves)).items():
+                found.append(believed(values, _field(leaf), _side(leaf), BoundForm.TEXT))
+        again = [leaves[i] for i in named]
+        for i, leaf, (values, kinds) in zip(
+            named, again, self._extracted(again, [extract_leaves] * len(again)), strict=True
+        ):
             self._warn(leaf, kinds, *_expected(leaf))
-            found[leaf] = _from_text(values, kinds, leaf)
+            found[i] = _from_text(values, kinds, leaf)
         return found
 
-    def _extracted(self, extract: Mapping[StatLeaf, _Extraction]) -> dict[StatLeaf, tuple[pa.Array, pa.Array]]:
+    def _extracted(self, leaves: Sequence[StatLeaf], extract: Sequence[_Extraction]) -> list[tuple[pa.Array, pa.Array]]:
         """Values and kinds of leaves in the JSON strings, each by its function; empty if no file has JSON."""
-        by_function: dict[_Extraction, list[StatLeaf]] = {}
-        for leaf, function in extract.items():
-            by_function.setdefault(function, []).append(leaf)
-        pieces: dict[StatLeaf, list[tuple[pa.Array, pa.Array]]] = {leaf: [] for leaf in extract}
+        by_function: dict[_Extraction, list[int]] = {}
+        for i, function in enumerate(extract):
+            by_function.setdefault(function, []).append(i)
+        pieces: list[list[tuple[pa.Array, pa.Array]]] = [[] for _ in leaves]
         exist = False
-        for text in self._source.json() if extract else ():
+        for text in self._source.json() if leaves else ():
             exist = exist or text.null_count < len(text)
-            for function, leaves in by_function.items():
-                for leaf, columns in zip(leaves, function(text, [leaf.path for leaf in leaves]), strict=True):
-                    pieces[leaf].append(columns)
+            for function, numbers in by_function.items():
+                for i, columns in zip(numbers, function(text, [leaves[i].path for i in numbers]), strict=True):
+                    pieces[i].append(columns)
         if not exist:
-            return {}
-        return {leaf: (_joined(found, 0), _joined(found, 1)) for leaf, found in pieces.items()}
+            return []
+        return [
+            found[0] if len(found) == 1 else tuple(pa.concat_arrays([each[at] for each in found]) for at in (0, 1))
+            for found in pieces
+        ]
 
     def _merge(
         self, parsed: pa.Array | None, text: pa.Array | None, valid: pa.BooleanArray | None, leaf: StatLeaf
@@ -295,10 +308,6 @@ def _extraction(leaf: StatLeaf) -> _Extraction:
     if leaf.side is None or (leaf.field is not None and leaf.field.type in INTEGRAL_BITS):
         return extract_int64
     return extract_double if _layout(leaf) is BoundKind.DOUBLE else extract_leaves
-
-
-def _joined(columns: list[tuple[pa.Array, pa.Array]], at: int) -> pa.Array:
-    return columns[0][at] if len(columns) == 1 else pa.concat_arrays([pair[at] for pair in columns])
 
 
 def _layout(leaf: StatLeaf) -> BoundKind | None:

@@ -1,6 +1,6 @@
-"""Copies row groups of Parquet files into new files without decoding their pages.
+"""Copies row groups of Parquet files, or columns of them, into new files without decoding their pages.
 
-# Apache Parquet, parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex
+# Apache Parquet, parquet.thrift: FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex
 """
 
 from __future__ import annotations
@@ -21,15 +21,26 @@ _END = struct.Struct("<I4s")
 # Bytes that are in memory at once.
 _PIECE_BYTES = 8 << 20
 
-# Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex and PageLocation.
-_NUM_ROWS, _ROW_GROUPS = 3, 4
-_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
+# Fields of FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex and PageLocation.
+_SCHEMA, _NUM_ROWS, _ROW_GROUPS = 2, 3, 4
+_NAME, _NUM_CHILDREN = 4, 5
+_COLUMNS, _GROUP_SIZE, _GROUP_ROWS, _SORTED_BY, _GROUP_OFFSET, _GROUP_BYTES, _ORDINAL = 1, 2, 3, 4, 5, 6, 7
 _FILE_PATH, _CHUNK_OFFSET, _META = 1, 2, 3
 _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
-_CHUNK_BYTES, _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 7, 9, 10, 11, (14, 15)
+_PATH, _CHUNK_SIZE, _CHUNK_BYTES, _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = (
+    3,
+    6,
+    7,
+    9,
+    10,
+    11,
+    (14, 15),
+)
 _PAGES, _PAGE_OFFSET = 1, 1
 # The list of column chunks, each one, its metadata; statistics and the like below are only copied.
 _LEVELS_TO_COPY = 4
+# Offsets from here on are those of the file of other columns.
+_BESIDE = 1 << 60
 
 Fields = dict[int, tuple[int, Any]]
 """A Thrift struct, as `read_fields` returns it."""
@@ -49,7 +60,7 @@ def row_group(data: bytes, to_copy: bool) -> Fields:
 class RowGroupCopy:
     """Row groups of one file that are copied to the end of another.
 
-    The methods raise ValueError, KeyError or TypeError for a footer that is unusual, and StorageError if a file cannot
+    The methods raise ValueError, LookupError or TypeError for an unusual footer, and StorageError if a file cannot
     be read.
 
     Args:
@@ -62,17 +73,24 @@ class RowGroupCopy:
         self._source = source
         self._name = name
         self._out = out
+        self._columns = memoryview(b"")
 
-    def write_file(self, footer: bytes, numbers: Sequence[int]) -> int:
+    def write_file(self, footer: bytes, numbers: Sequence[int], columns: memoryview | None = None) -> int:
         """Write a file of row groups with their page indexes and Bloom filters, and return its size.
 
         Args:
             footer: The footer of the source.
             numbers: Indexes of the row groups.
+            columns: Columns of these rows in the same types, which replace those of the source: a Parquet file without
+                Bloom filters, whose row groups have as many rows.
         """
         fields = read_fields(footer)
         groups = row_groups(fields)
         kept = [groups[number] for number in numbers]
+        if columns is not None:
+            self._columns = columns
+            length, _ = _END.unpack(columns[-_END.size :])
+            _replace_columns(fields, kept, read_fields(bytes(columns[-_END.size - length : -_END.size])))
         self._out.write(_MAGIC)
         shifts = self._append(kept)
         self._write_beside([(chunk[_META][1], shift) for chunk, shift in shifts], _BLOOM_FILTER)
@@ -99,7 +117,7 @@ class RowGroupCopy:
             for chunk in group[_COLUMNS][1][1]:
                 start, length = _range(chunk[_META][1])
                 _move(chunk, at - start)
-                shifts.append((chunk, at - start))
+                shifts.append((chunk, at - start % _BESIDE))
                 if ranges and sum(ranges[-1]) == start:
                     # Most writers leave no gaps between column chunks.
                     ranges[-1] = ranges[-1][0], ranges[-1][1] + length
@@ -155,12 +173,19 @@ class RowGroupCopy:
 
     def _read(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
         """The bytes of the ranges. Raises ValueError if the file ends before."""
+        beside = [start >= _BESIDE for start, _ in ranges]
         try:
-            found = read_ranges(self._source, ranges)
+            own = iter(
+                read_ranges(self._source, [each for each, is_new in zip(ranges, beside, strict=True) if not is_new])
+            )
         except DeltaSkipError:
             raise
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"Cannot read {self._name}: {first_line(error)}.") from error
+        found = [
+            self._columns[start - _BESIDE : start - _BESIDE + length] if is_new else next(own)
+            for (start, length), is_new in zip(ranges, beside, strict=True)
+        ]
         if any(len(data) != length for data, (_, length) in zip(found, ranges, strict=True)):
             raise ValueError("the file ends too early")
         return found
@@ -205,6 +230,46 @@ def is_alike(one: Fields, other: Fields) -> bool:
     return {number: one[number] for number in one.keys() - varying} == {
         number: other[number] for number in other.keys() - varying
     }
+
+
+def _replace_columns(fields: Fields, groups: Sequence[Fields], other: Fields) -> None:
+    """Let row groups have the columns of another footer. Raises ValueError or LookupError if the files differ."""
+    types = _column_types(fields)
+    if any(types.get(name) != of_new for name, of_new in _column_types(other).items()):
+        raise ValueError("it has other types than the new columns")
+    for group, new in zip(groups, row_groups(other), strict=True):
+        if group[_GROUP_ROWS] != new[_GROUP_ROWS]:
+            raise ValueError("it has other row groups than the new columns")
+        chunks = group[_COLUMNS][1][1]
+        places = {tuple(chunk[_META][1][_PATH][1][1]): place for place, chunk in enumerate(chunks)}
+        for chunk in new[_COLUMNS][1][1]:
+            place = places[tuple(chunk[_META][1][_PATH][1][1])]
+            _move(chunk, _BESIDE)
+            for offset, length in (_OFFSET_INDEX, _COLUMN_INDEX):
+                if not {offset, length} <= chunks[place].keys() or offset not in chunk:
+                    # Some readers expect the page indexes of all columns or of none.
+                    chunk.pop(offset, None)
+                else:
+                    _set(chunk, offset, chunk[offset][1] + _BESIDE)
+            chunks[place] = chunk
+        group.pop(_SORTED_BY, None)
+        for total, size in ((_GROUP_SIZE, _CHUNK_SIZE), (_GROUP_BYTES, _CHUNK_BYTES)):
+            _set(group, total, sum(chunk[_META][1][size][1] for chunk in chunks))
+
+
+def _column_types(fields: Fields) -> dict[bytes, list[Fields]]:
+    """The schema elements of each top-level column, with those below it, by its name."""
+    elements = fields[_SCHEMA][1][1]
+    found: dict[bytes, list[Fields]] = {}
+    end = 1
+    for _ in range(elements[0][_NUM_CHILDREN][1]):
+        start, left = end, 1
+        while left:
+            children = elements[end].get(_NUM_CHILDREN)
+            left += (0 if children is None else children[1]) - 1
+            end += 1
+        found[elements[start][_NAME][1]] = elements[start:end]
+    return found
 
 
 def _range(meta: Fields) -> Range:

@@ -14,7 +14,6 @@ writer is deleted eventually. Tags stay with the file in every checkpoint.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, reduce
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.json_text import member_at, parse_json
+from deltaskip.json_text import compact_json, member_at, parse_json
 from deltaskip.sparkexpr.types import FLOATING
 from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, is_true
 from deltaskip.stats.stats_columns import StatColumn
@@ -110,7 +109,7 @@ def _computed_without_nan(
 @lru_cache
 def _tag(without_nan: frozenset[_Path]) -> str:
     value = {_ENGINE: engine_info(), _WITHOUT_NAN: sorted(map(list, without_nan))}
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return compact_json(value)
 
 
 def _without_nan(text: str | bytes | None) -> frozenset[_Path] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
@@ -20,7 +19,7 @@ from deltaskip.actions import (
     Txn,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.json_text import parse_json
+from deltaskip.json_text import compact_json, parse_json
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
@@ -161,7 +160,7 @@ def dv_id(action: AddFile | RemoveFile) -> str | None:
 
 def logged_parameter(value: Any) -> str:
     """Return the text of a value in `operationParameters`."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else compact_json(value)
 
 
 def parameter_value(text: Any, like: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
+from logging import INFO
 from types import TracebackType
 from typing import Any, Self
 
@@ -415,7 +416,7 @@ class Transaction(Unpicklable):
         Args:
             metrics: Values by name; they are written as text.
         """
-        self.changes.metrics.update((name, str(value)) for name, value in mapping("metrics", metrics).items())
+        self.changes.metrics.update({name: str(value) for name, value in mapping("metrics", metrics).items()})
 
     def add_metrics(self, metrics: Mapping[str, int]) -> None:
         """Add numbers to the metrics of the operation, for a transaction of several writes.
@@ -497,8 +498,9 @@ class Transaction(Unpicklable):
         except errors.TableNotFound:
             self._committed = None
             raise
-        parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._changes.metrics.items())])
-        LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, parts)
+        if LOGGER.isEnabledFor(INFO):
+            parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._changes.metrics.items())])
+            LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, parts)
         return committed.version
 
 

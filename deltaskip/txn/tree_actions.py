@@ -7,7 +7,6 @@ it is computed for the tree of the version that the commit follows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import REMOVE_FIELDS, AddFile, RemoveFile, table_keys, to_line, to_lines
 from deltaskip.actions.action_fields import ActionFields, Field
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.json_text import parse_json
+from deltaskip.json_text import compact_json, parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.manifests import ManifestPart
 from deltaskip.log.file_names import Kind
@@ -93,7 +92,7 @@ def _line(action: RemoveFile | AddFile, reference: Mapping[str, Any] | None) -> 
     if reference is None:
         return f"{to_line(action)}\n"
     members = {**action.to_json(), "backReference": dict(reference)}
-    return json.dumps({action.FIELDS.action: members}, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return compact_json({action.FIELDS.action: members}) + "\n"
 
 
 def _columns(latest: Snapshot, removed: pa.Table, keys: pa.Array, found: pa.Table) -> Iterator[bytes]:

@@ -42,7 +42,7 @@ class AddGroup:
 
     def is_null(self, name: str) -> bool:
         """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true if it is required."""
-        if name in _NEEDED or (name == "stats" and self._has_struct()):
+        if name in _NEEDED or (name == "stats" and self.part.has_stats_structs):
             return False
         return self.part.all_null(("add", ADD_FIELDS.logged[name]), self.group)
 
@@ -140,13 +140,10 @@ class AddGroup:
 
     def _lacks_text(self) -> bool:
         """Whether the statistics of some add may exist only as a struct."""
-        if not self._has_struct():
+        if not self.part.has_stats_structs:
             return False
         texts = self.part.values_in(("add", "stats"), self.group)
         return texts is None or texts < len(self)
-
-    def _has_struct(self) -> bool:
-        return any(path[:2] == ("add", "stats_parsed") and len(path) > 2 for path in self.part.leaves)
 
     def decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
         """Columns of FILE_SCHEMA out of `add` structs with the columns that `logged` names."""
@@ -179,8 +176,9 @@ class AddGroup:
 def adds_column(adds: pa.StructArray, name: str) -> pa.Array:
     """The column `name` of FILE_SCHEMA; nulls where the log's `add` structs lack it."""
     kind = FILE_SCHEMA.field(name).type
-    values = struct_fields(adds).get(ADD_FIELDS.logged[name])
-    if values is None:
+    at = adds.type.get_field_index(ADD_FIELDS.logged[name])
+    values = None if at < 0 else _field(adds, at)
+    if values is None or values.null_count == len(adds):
         return pa.nulls(len(adds), kind)
     return _deletion_vectors(values) if name == "deletion_vector" else values.cast(kind)
 
@@ -196,7 +194,13 @@ def _deletion_vectors(values: pa.StructArray) -> pa.StructArray:
 
 def struct_fields(values: pa.StructArray) -> dict[str, pa.Array]:
     """The fields of a struct by name, null where the struct is null."""
-    return dict(zip((field.name for field in values.type), values.flatten(), strict=True))
+    names = [field.name for field in values.type]
+    return dict(zip(names, [_field(values, at) for at in range(len(names))], strict=True))
+
+
+def _field(values: pa.StructArray, at: int) -> pa.Array:
+    # `flatten` computes the nulls of every field.
+    return pc.struct_field(values, [at]) if values.null_count else values.field(at)
 
 
 def _valid(adds: pa.StructArray) -> pa.StructArray:

@@ -36,6 +36,8 @@ def wrong_column(schema: pa.Schema) -> str | None:
 
 def _wrong(found: pa.DataType, expected: pa.DataType, path: str) -> str | None:
     """The fault of a type at a dotted path; None if it can be read as the expected one."""
+    if found == expected:
+        return None
     if pa.types.is_dictionary(found):
         found = found.value_type
     if pa.types.is_null(found) or (path in _ALSO and _wrong(found, _ALSO[path], "") is None):

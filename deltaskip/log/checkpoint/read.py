@@ -8,7 +8,7 @@ columns are read on demand.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,7 @@ class CheckpointPart:
         self._content = content
         self.root = root
         self._add_rows: dict[int, int] = {}
+        self._nothing: dict[tuple[tuple[str, ...], int], bool] = {}
         # Whether columns are decoded once and cached, since the checkpoint is small; by row group and columns.
         self.is_held = False
         self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
@@ -124,8 +125,7 @@ class CheckpointPart:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Dotted paths of the file's Parquet leaves, in its order."""
-        schema = self.metadata.schema
-        return tuple(schema.column(i).path for i in range(len(schema)))
+        return tuple(_paths(self.metadata))
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
         """Read the column `add`, a struct of the requested columns, with one row per row of the row groups.
@@ -225,7 +225,7 @@ class CheckpointPart:
 
     @cached_property
     def _has_entries(self) -> bool:
-        return any(ENTRIES in path for path in self.columns)
+        return any(ENTRIES in path for path in _paths(self.metadata))
 
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
         """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
@@ -283,7 +283,8 @@ class CheckpointPart:
 
         Unlike dotted paths, these distinguish a name with a dot from two names.
         """
-        fields = [leaf for field in self._arrow_schema for leaf in _leaves(field)]
+        fields: list[tuple[tuple[str, ...], pa.DataType]] = []
+        _add_leaves(fields, self._arrow_schema)
         found = {path: (i, type_) for i, (path, type_) in enumerate(fields)}
         if len(found) != len(self.metadata.schema):
             raise corrupt_checkpoint(
@@ -308,8 +309,17 @@ class CheckpointPart:
 
     def all_null(self, path: tuple[str, ...], group: int) -> bool:
         """Whether the footer proves that every Parquet column at or below `path` is null throughout a row group."""
-        ordinals = [ordinal for leaf, (ordinal, _) in self.leaves.items() if leaf[: len(path)] == path]
-        return all(self._holds_nothing(ordinal, group) for ordinal in ordinals)
+        known = self._nothing.get((path, group))
+        if known is None:
+            ordinals = [ordinal for leaf, (ordinal, _) in self.leaves.items() if leaf[: len(path)] == path]
+            known = all(self._holds_nothing(ordinal, group) for ordinal in ordinals)
+            self._nothing[path, group] = known
+        return known
+
+    @cached_property
+    def has_stats_structs(self) -> bool:
+        """Whether the file has statistics of adds as structs."""
+        return any(path[:2] == ("add", "stats_parsed") and len(path) > 2 for path in self.leaves)
 
     def constant(self, path: tuple[str, ...], group: int) -> pa.Scalar | None:
         """The integer that every add of a row group has at `path`; None if the footer does not prove that."""
@@ -367,7 +377,7 @@ class CheckpointPart:
     def _arrow_schema(self) -> pa.Schema:
         with reading_checkpoint(self.root, self.version, self.path):
             schema = self.metadata.schema.to_arrow_schema()
-        return with_maps(schema)
+        return with_maps(schema) if self._has_entries else schema
 
     @cached_property
     def _struct_columns(self) -> frozenset[str]:
@@ -456,21 +466,25 @@ def _action(part: CheckpointPart, root: str, name: str, members: dict[str, Any])
         raise corrupt_checkpoint(root, part.version, part.path, str(error)) from error
 
 
-def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """Names and type of each Parquet column below an Arrow field, in the order of the file."""
-    type_ = field.type
-    if pa.types.is_struct(type_):
-        inner = [type_.field(i) for i in range(type_.num_fields)]
-    elif pa.types.is_map(type_):
-        inner = [type_.key_field, type_.item_field]
-    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        inner = [type_.value_field]
-    else:
-        yield (field.name,), type_
-        return
-    for child in inner:
-        for path, leaf in _leaves(child):
-            yield (field.name, *path), leaf
+def _paths(metadata: pq.FileMetaData) -> list[str]:
+    schema = metadata.schema
+    return [schema.column(i).path for i in range(len(schema))]
+
+
+def _add_leaves(
+    found: list[tuple[tuple[str, ...], pa.DataType]], fields: Iterable[pa.Field], above: tuple[str, ...] = ()
+) -> None:
+    """Add names and type of each Parquet column at or below Arrow fields, in the order of the file."""
+    for each in fields:
+        type_, path = each.type, (*above, each.name)
+        if pa.types.is_struct(type_):
+            _add_leaves(found, type_, path)
+        elif pa.types.is_map(type_):
+            _add_leaves(found, (type_.key_field, type_.item_field), path)
+        elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+            _add_leaves(found, (type_.value_field,), path)
+        else:
+            found.append((path, type_))
 
 
 def _values_in(column: pq.ColumnChunkMetaData) -> int | None:

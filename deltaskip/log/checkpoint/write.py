@@ -43,6 +43,7 @@ from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats import row_group_copy as copying
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.footer import DAMAGE
+from deltaskip.stats.footer_columns import leaf_paths
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_file, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -79,7 +80,9 @@ class CheckpointFile:
     ) -> None:
         self._name = name
         self._schema = pa.schema(list(columns.items()))
-        repeated = [path for field in self._schema for path in _leaf_paths(field) if path not in _DISTINCT]
+        repeated = [
+            path for field in self._schema for path in leaf_paths(field.name, field.type) if path not in _DISTINCT
+        ]
         # Row groups are copied into the same stream, by whose position Arrow knows the offsets of its own.
         self._sink = pa.OSFile(encoded(name), "wb")
         self._writer: Any = pq.ParquetWriter(self._sink, self._schema, use_dictionary=repeated, **options)
@@ -513,22 +516,6 @@ def _joined(pieces: Iterable[pa.StructArray], rows: int) -> Iterator[pa.StructAr
         count, size = count + len(piece), size + bytes_
     if held:
         yield pa.concat_arrays(held)
-
-
-def _leaf_paths(field: pa.Field) -> Iterator[str]:
-    """Dotted paths of the Parquet columns below a field that is written."""
-    kind = field.type
-    if pa.types.is_struct(kind):
-        children = {child.name: child for child in kind}
-    elif pa.types.is_map(kind):
-        children = {"key_value.key": kind.key_field, "key_value.value": kind.item_field}
-    elif pa.types.is_list(kind):
-        children = {"list.element": kind.value_field}
-    else:
-        yield field.name
-        return
-    for name, child in children.items():
-        yield from (f"{field.name}.{path}" for path in _leaf_paths(child.with_name(name)))
 
 
 def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:

@@ -213,6 +213,7 @@ def never_fails(node: n.Node) -> bool:
     return False
 
 
+@n.kept
 def _reads_intervals(node: n.Node) -> bool:
     """Whether the values, and not only the NULLs, of a column of intervals decide about the expression."""
     pending = [node]

@@ -59,6 +59,7 @@ def deterministic(node: n.Node) -> bool:
     return True
 
 
+@n.kept
 def left_to_spark(node: n.Node) -> str | None:
     """Return why only Spark can evaluate a bound expression, for every row; None if deltaskip may evaluate it.
 
@@ -83,8 +84,9 @@ def parts_left_to_spark(node: n.Node) -> list[n.Call | n.Opaque | n.SessionExpre
 
     They are calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
     """
-    untyped = [part for part in n.walk(node) if isinstance(part, n.Call) and part.type is None]
-    left = [part for part in n.walk(node) if isinstance(part, n.Opaque | n.SessionExpression)]
+    parts = list(n.walk(node))
+    untyped = [part for part in parts if isinstance(part, n.Call) and part.type is None]
+    left = [part for part in parts if isinstance(part, n.Opaque | n.SessionExpression)]
     inner = [call for call in untyped if all(type_of(arg) is not None for arg in call.args)]
     return [*left, *inner] or [*untyped[:1]]
 

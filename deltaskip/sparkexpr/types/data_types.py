@@ -304,7 +304,8 @@ class StructField:
     def __post_init__(self) -> None:
         _require(self.name, str, "The name of a StructField")
         _require(self.type, DataType, "The type of a StructField")
-        _require(self.metadata, Mapping, "The metadata of a StructField")
+        if type(self.metadata) is not MappingProxyType:
+            _require(self.metadata, Mapping, "The metadata of a StructField")
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -329,15 +330,17 @@ class StructType(DataType, NotCalled):
     partition_columns: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
-        _require(self.fields, Iterable, "The fields of a StructType")
-        object.__setattr__(self, "fields", tuple(self.fields))
+        if type(self.fields) is not tuple:
+            _require(self.fields, Iterable, "The fields of a StructType")
+            object.__setattr__(self, "fields", tuple(self.fields))
         for each in self.fields:
-            _require(each, StructField, "Each field of a StructType")
+            if not isinstance(each, StructField):
+                _require(each, StructField, "Each field of a StructType")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the direct fields, in order."""
-        return tuple(f.name for f in self.fields)
+        return tuple([f.name for f in self.fields])
 
     def to_arrow(self) -> pa.Schema:
         """Return the Arrow schema for rows of the fields. Raises SchemaError for a type that Arrow does not have."""

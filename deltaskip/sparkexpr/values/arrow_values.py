@@ -262,7 +262,7 @@ NOTHING = arrow_scalar("", pa.string())
 def exact_sum(values: pa.Array | pa.ChunkedArray) -> int:
     """The sum of integers without overflow, unlike in pyarrow."""
     if len(values) <= _FEW:
-        return sum(value for value in values.to_pylist() if value is not None)
+        return sum([value for value in values.to_pylist() if value is not None])
     found = pc.min_max(values)
     furthest = max(abs(found["min"].as_py() or 0), abs(found["max"].as_py() or 0))
     if furthest * len(values) < 1 << 63:
