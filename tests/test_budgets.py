@@ -22,7 +22,7 @@ LIMITS: dict[str, int] = {
     "cli": 4_900,
     "data_files": 3_800,
     "delta": 1_800,
-    "dml": 5_350,
+    "dml": 5_360,
     "features": 1_300,
     "kernels": 6_800,
     "log": 8_050,

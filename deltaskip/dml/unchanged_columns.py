@@ -112,24 +112,33 @@ def copy_unchanged_columns(
         file = copy_row_groups(storage, location, footer, numbers, layout, add, new)
         return None if file is None else (file, n_rows)
 
-    def tried(number: int) -> tuple[AddFile, int] | BaseException | None:
-        try:
-            return copied(number)
-        except BaseException as error:
-            return error
+    found: dict[int, tuple[AddFile, int]] = {}
+    errors: list[BaseException] = []
 
-    with Progress(f"Writing {table_name(layout.root)}", len(chosen), "files", blocks=True):
-        if len(chosen) == 1:
-            results = [tried(chosen[0])]
-        else:
-            with ThreadPoolExecutor(_REMOTE_THREADS if snapshot.storage.remote else _THREADS, "deltaskip") as pool:
-                results = list(pool.map(tried, chosen))
-    found = {number: each for number, each in zip(chosen, results, strict=True) if isinstance(each, tuple)}
-    written = WrittenRows(tuple(file for file, _ in found.values()), sum(rows for _, rows in found.values()))
-    error = next((each for each in results if isinstance(each, BaseException)), None)
-    if error is not None:
+    def tried(number: int) -> None:
+        try:
+            file = None if errors else copied(number)
+            if file is not None:
+                found[number] = file
+        except BaseException as error:
+            errors.append(error)
+
+    threads = _REMOTE_THREADS if snapshot.storage.remote else _THREADS
+    label = f"Writing {table_name(layout.root)}"
+    with (
+        Progress(label, len(chosen), "files", blocks=True) as progress,
+        ThreadPoolExecutor(threads, "deltaskip") as pool,
+    ):
+        try:
+            for _ in map(tried, chosen) if len(chosen) == 1 else pool.map(tried, chosen):
+                progress.advance(1)
+        except BaseException as error:
+            errors.append(error)
+    new = [found[number] for number in sorted(found)]
+    written = WrittenRows(tuple(file for file, _ in new), sum(rows for _, rows in new))
+    if errors:
         written.delete(layout.storage, layout.root)
-        raise error
+        raise errors[0]
     left = [number for number in range(len(files)) if number not in found]
     rest = part.positions if part.positions is None else [part.positions[number] for number in left]
     others = files.take(left)
