@@ -35,7 +35,9 @@ def cover(
         most: If more commits than this are there, the fewest files are returned, and the last commit in any case.
             None: all commits that are there.
     """
-    every = [commits[version] for version in range(start, end + 1) if version in commits]
+    # A stray name far above the rest must not cost a loop over all numbers.
+    some = range(start, end + 1) if end - start < len(commits) else ()
+    every = [commits[version] for version in some if version in commits]
     if len(every) == end + 1 - start:
         if most is None or end - start < most:
             return tuple(every)
@@ -47,7 +49,7 @@ def cover(
         by_start[compaction.version].append(compaction)
     # best[v]: the smallest number of compactions (or of files) from v to the end, and the first file of that path.
     best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
-    # Only versions at which a file starts: a stray name far above the rest must not cost a loop over all numbers.
+    # Only versions at which a file starts.
     for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
         ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
         if version in commits and version + 1 in best:
