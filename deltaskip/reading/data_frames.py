@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,10 @@ def _frames(
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
     narrowed = scan.narrowed(names, pushed)
     note = scan.note_metrics
-    batches = narrowed.row_batches(note, views=True) if rows is None else narrowed.first_batches(rows, note, views=True)
+    if rows is None:
+        batches = narrowed.row_batches(note, views=True)
+    else:
+        batches = first_batches(narrowed, rows, note, views=True)
     for batch in batches:
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)
@@ -60,3 +63,18 @@ def _frames(
             yield frame
         else:
             yield from frame.iter_slices(batch_rows)
+
+
+def first_batches(
+    scan: Any, count: int, finished: Callable[[Any], None], views: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the first so many rows of a scan. For the other arguments, see its `row_batches`."""
+    if scan.limit is None:
+        scan = scan.narrowed(None, None, count)
+        scan.takes_first = True
+    for batch in scan.row_batches(finished, views) if count else ():
+        batch = batch.slice(0, min(count, batch.num_rows))
+        count -= batch.num_rows
+        yield batch
+        if not count:
+            return

@@ -307,26 +307,13 @@ class TableScan(ScanFrames, SelectingScan, Scan):
             raise InvalidArgumentType.of("n", "an int", n)
         from pyarrow import Table
 
-        return Table.from_batches(self.first_batches(number), self._arrow_schema())
+        from deltaskip.reading.data_frames import first_batches
+
+        return Table.from_batches(first_batches(self, number, self.note_metrics), self._arrow_schema())
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
         return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
-
-    def first_batches(
-        self, count: int, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
-    ) -> Iterator[pa.RecordBatch]:
-        """The first so many rows of `row_batches`."""
-        scan = self
-        if self.limit is None:
-            scan = self.narrowed(None, None, count)
-            scan.takes_first = True
-        for batch in scan.row_batches(finished or self.note_metrics, views) if count else ():
-            batch = batch.slice(0, min(count, batch.num_rows))
-            count -= batch.num_rows
-            yield batch
-            if not count:
-                return
 
     def row_batches(
         self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False

@@ -26,17 +26,14 @@ def parse_location(table: str | os.PathLike[str]) -> str:
     """Return the location of a path (relative to the working directory), a `file:` URI or a remote URI.
 
     `file:` URIs are percent-decoded. Remote URIs are unchanged, since object keys may contain any character. Raises
-    StorageError for a file of another host, a path that is not UTF-8, and a scheme without anything after it.
+    StorageError for a file of another host, and for a scheme without anything after it.
     """
     text = os.fspath(table)
     scheme = scheme_of(text)
-    if scheme is None or scheme == "file":
-        path = absolute_path(text) if scheme is None else os.path.normpath(_local_path(text))
-        try:
-            path.encode()
-        except UnicodeEncodeError as error:
-            raise StorageError(f"The path {path!a} is not UTF-8, as those in the log of a table: rename it.") from error
-        return path
+    if scheme is None:
+        return absolute_path(text)
+    if scheme == "file":
+        return os.path.normpath(_local_path(text))
     location = text.rstrip("/")
     if location.endswith(":"):
         raise StorageError(f"{text} names no folder: write {scheme}://, and after it the bucket or host and a path.")

@@ -98,6 +98,8 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         name = TableProperties.checkpoint_protection_version.name
         metadata = replace(metadata, configuration={**metadata.configuration, name: str(version)})
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
+    if adds:
+        _check_location(intent.base.root)
     if adds and facts.tracks_rows:
         adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)
     info = _commit_info(prepared, latest, txn_id, now, timestamp)
@@ -117,6 +119,16 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         raise InvalidCommit(
             f"A commit to {intent.base.root} contains the unpaired surrogate "
             f"{error.object[error.start : error.end]!r}, which cannot be encoded as UTF-8: correct the text."
+        ) from error
+
+
+def _check_location(root: str) -> None:
+    """Raise InvalidCommit for a local path that is not UTF-8, below which no scan finds a file."""
+    try:
+        root.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidCommit(
+            f"The path {root!a} of the table is not UTF-8: rename it before rows are written."
         ) from error
 
 

@@ -57,13 +57,15 @@ def test_a_name_that_is_no_utf_8_has_a_uri() -> None:
         parse_location("file://other/data/events")
 
 
-def test_a_path_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+def test_rows_are_not_written_below_a_path_that_is_no_utf_8(tmp_path: Path) -> None:
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     os.mkdir(folder)
-    for given in (f"{folder}/t", f"file://{tmp_path}/caf%E9/t"):
-        with pytest.raises(StorageError, match=r"caf.udce9/t' is not UTF-8, as those in the log of a table: rename it"):
-            ds.DeltaTable.create(given, "id BIGINT")
-    assert os.listdir(folder) == []
+    for number, given in enumerate((f"{folder}/0", f"file://{tmp_path}/caf%E9/1")):
+        table = ds.DeltaTable.create(given, "id BIGINT")
+        with pytest.raises(ds.InvalidCommit, match=r"caf.udce9/\d' of the table is not UTF-8: rename it"):
+            table.append([{"id": 1}])
+        assert os.listdir(f"{folder}/{number}") == ["_delta_log"]
+        assert ds.DeltaTable(given).scan().count() == 0
 
 
 @pytest.mark.parametrize("given", ["s3://", "s3:///", "gs://", "memory:///", "hdfs://"])
