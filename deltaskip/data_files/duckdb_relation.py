@@ -68,7 +68,8 @@ def arrow_answer(relation: Any) -> pa.RecordBatchReader:
         intervals |= is_interval
         # DuckDB gives nanoseconds, and multiplies without a check.
         long = f"abs(datepart('hour', #{at})) >= {_LONGEST_HOURS}"
-        error = f"error('The column {shown} has an interval of more than 292 years, which Arrow lacks.')"
+        quoted = shown.replace("'", "''")
+        error = f"error('The column {quoted} has an interval of more than 292 years, which Arrow lacks.')"
         columns.append((f"CASE WHEN {long} THEN {error} ELSE #{at} END" if is_interval else f"#{at}") + f' AS "{name}"')
     return pa.RecordBatchReader.from_stream(relation.project(", ".join(columns)) if intervals else relation)
 

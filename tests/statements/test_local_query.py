@@ -321,6 +321,7 @@ def test_values_of_duckdb_that_arrow_lacks_are_refused_by_name(tmp_path: Path) -
             ds.PredicateError, match=f"The column x of the query has values of DuckDB's type {kind}, which"
         ):
             ds.sql(f"SELECT id, {asked} AS x {rows}")
+    assert ds.sql(f'SELECT id, c AS "it\'s" {rows}').column_names == ["id", "it's"]
     for asked in ("c", "max(c)", "c - INTERVAL 200000 DAYS"):
         with pytest.raises(ds.PredicateError, match="The column x has an interval of more than 292 years"):
             ds.sql(f"SELECT {asked} AS x FROM '{tmp_path}/t' WHERE id + 0 >= 0")
