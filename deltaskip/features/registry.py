@@ -211,8 +211,7 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
 
 def has_feature_or_preview(protocol: TableProtocol, name: str) -> bool:
     """Whether the protocol has the feature or the preview of the feature."""
-    preview = f"{name}-preview"
-    return has_feature(protocol, name) or (preview in FEATURES and has_feature(protocol, preview))
+    return any(has_feature(protocol, each) for each in feature_names(name))
 
 
 def has_tree(protocol: TableProtocol) -> bool:

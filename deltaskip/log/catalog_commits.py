@@ -81,7 +81,7 @@ def catalog_commits(storage: Storage) -> CatalogCommits | None:
 
 def is_managed(storage: Storage) -> bool:
     """Whether a catalog decides which commits the table has."""
-    commits: CatalogCommits | None = getattr(storage, "log", None)
+    commits = catalog_commits(storage)
     return commits is not None and commits.manages
 
 

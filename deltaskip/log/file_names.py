@@ -62,11 +62,8 @@ def restore_or_go_back(version: int) -> str:
 def parse_log_file(file: FileInfo) -> LogFile | None:
     """Return the log file with this name; None if it is not a log file (`.tmp`, `_last_checkpoint` …)."""
     name = file.name
-    digits = name[:_DIGITS]
-    if len(digits) < _DIGITS or not digits.isascii() or not digits.isdigit():
-        return None
-    version = int(digits)
-    if version > LONG_MAX:
+    version = _number(name[:_DIGITS], _DIGITS)
+    if version is None or version > LONG_MAX:
         return None
     rest = name[_DIGITS:]
     if rest == ".json":

@@ -183,11 +183,10 @@ def _others(text: str, tokens: Sequence[SqlToken]) -> list[str]:
             if token.text in _OPERATORS and not is_list:
                 found[_OPERATORS[token.text]] = None
         elif token.kind == "string":
-            written, time = text[token.start : token.end], read_timestamp(token.text)
-            found |= {"texts with backslashes": None} if "\\" in written else {}
+            found |= {"texts with backslashes": None} if "\\" in text[token.start : token.end] else {}
             found |= {"X'…'": None} if before is not None and before.is_word("X") and before.end == token.start else {}
-            if before is not None and before.is_word("TIMESTAMP") and time is not None and time.zone is not None:
-                found["TIMESTAMP with a time zone"] = None
+            time = read_timestamp(token.text) if before is not None and before.is_word("TIMESTAMP") else None
+            found |= {"TIMESTAMP with a time zone": None} if time is not None and time.zone is not None else {}
         elif token.kind == "word" and after and after[0].is_symbol("("):
             # EXISTS and FILTER look like functions, and so may types and aliases.
             is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")

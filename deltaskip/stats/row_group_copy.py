@@ -27,15 +27,8 @@ _NAME, _NUM_CHILDREN = 4, 5
 _COLUMNS, _GROUP_SIZE, _GROUP_ROWS, _SORTED_BY, _GROUP_OFFSET, _GROUP_BYTES, _ORDINAL = 1, 2, 3, 4, 5, 6, 7
 _FILE_PATH, _CHUNK_OFFSET, _META = 1, 2, 3
 _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
-_PATH, _CHUNK_SIZE, _CHUNK_BYTES, _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = (
-    3,
-    6,
-    7,
-    9,
-    10,
-    11,
-    (14, 15),
-)
+_PATH, _CHUNK_SIZE, _CHUNK_BYTES = 3, 6, 7
+_DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, (14, 15)
 _PAGES, _PAGE_OFFSET = 1, 1
 # The list of column chunks, each one, its metadata; statistics and the like below are only copied.
 _LEVELS_TO_COPY = 4

@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -199,8 +200,8 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
     is_remove = one_chunk(actions["is_remove"])
     keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
     adds = numpy_values(is_remove) == 0
-    for what, which, names in (("actions", np.ones(len(adds), bool), keys), ("adds", adds, paths)):
-        codes = numpy_values(names.dictionary_encode().indices).astype(np.int64)
+    of_keys, of_paths = (numpy_values(each.dictionary_encode().indices).astype(np.int64) for each in (keys, paths))
+    for what, which, codes in (("actions", np.ones(len(adds), bool), of_keys), ("adds", adds, of_paths)):
         pairs = commit.astype(np.int64) * (int(codes.max()) + 1) + codes
         rows = np.flatnonzero(which)
         _, first, counts = np.unique(pairs[rows], return_index=True, return_counts=True)
@@ -213,14 +214,26 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
             message = f"{where} has {cause} {found[0]}, whose order is not defined; rewrite the commit"
             yield Found("commit.reconciled", message, _versions(commits, versions), found)
             break
-    codes = numpy_values(keys.dictionary_encode().indices)
+    yield from _of_removed(commits, of_keys, adds)
+    if "size" in actions.column_names:
+        wrong = filled(pc.less(actions["size"], arrow_scalar(0, pa.int64())), False)
+        rows = np.flatnonzero(numpy_values(one_chunk(wrong)))
+        if len(rows):
+            found = actions["path"].take(arrow_array(rows, pa.int64())).to_pylist()
+            message = f"The size of {found[0]} in the log is negative"
+            yield Found("files.numbers", message, _versions(commits, sorted({int(commit[row]) for row in rows})), found)
+
+
+def _of_removed(commits: Commits, codes: npt.NDArray[np.int64], adds: npt.NDArray[np.bool_]) -> Iterator[Found]:
+    """Files that a commit that adds files removes again. codes: Of the keys of files. adds: Which actions are adds."""
+    commit = numpy_values(commits.actions["commit"])
     order = np.lexsort((commit, codes))
     before, row = order[:-1], order[1:]
     again = (codes[before] == codes[row]) & ~adds[before] & ~adds[row] & (commit[before] < commit[row])
     again &= np.isin(commit[row], commit[adds])
     if again.any():
         rows, first = np.sort(row[again]), before[again][np.argmin(row[again])]
-        removed = actions["path"].take(arrow_array(rows, pa.int64())).to_pylist()
+        removed = commits.actions["path"].take(arrow_array(rows, pa.int64())).to_pylist()
         versions = _versions(commits, sorted({int(commit[each]) for each in rows}))
         [earlier] = _versions(commits, [int(commit[first])])
         message = (
@@ -229,13 +242,6 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
             f"{versions[0] - 1}, to which RESTORE leads back"
         )
         yield Found("files.removed-again", message, versions, removed)
-    if "size" in actions.column_names:
-        wrong = filled(pc.less(actions["size"], arrow_scalar(0, pa.int64())), False)
-        rows = np.flatnonzero(numpy_values(one_chunk(wrong)))
-        if len(rows):
-            found = actions["path"].take(arrow_array(rows, pa.int64())).to_pylist()
-            message = f"The size of {found[0]} in the log is negative"
-            yield Found("files.numbers", message, _versions(commits, sorted({int(commit[row]) for row in rows})), found)
 
 
 def _of_state(commits: Commits) -> Iterator[Found]:
