@@ -159,6 +159,9 @@ def readable_footer(source: pa.NativeFile | str) -> pq.FileMetaData | None:
         file = pa.OSFile(encoded(source), "rb") if isinstance(source, str) else source
         size = file.size()
         length = int.from_bytes(file.read_at(4, size - 8), "little")
+        if length > size:
+            # Of other bytes: pyarrow would first reserve as much memory, and keep it.
+            return None
         fields = read_fields(file.read_at(length, size - 8 - length))
         elements = fields[_SCHEMA][1][1]
         groups = [element for element in elements if _CHILDREN in element]

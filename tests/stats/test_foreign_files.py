@@ -11,7 +11,7 @@ import pytest
 from deltaskip.errors import StorageError
 from deltaskip.sparkexpr import types as t
 from deltaskip.stats import compute
-from deltaskip.stats.parquet_input import ParquetInput
+from deltaskip.stats.parquet_input import ParquetInput, readable_footer
 from tests.stats.rowwise import parsed
 
 MODES = ("auto", "scan")
@@ -181,3 +181,19 @@ def test_columns_that_are_read_in_another_order_than_the_files_keep_their_names(
             read = ParquetInput(pa.OSFile(str(path))).read_row_groups([0], list(asked))
             assert read.column_names == list(asked)
             assert [read[name].null_count for name in asked] == list(nulls.values())
+
+
+@pytest.mark.parametrize("data", [b"no Parquet", b"x" * 5000, b"\xff" * 64, b""])
+def test_a_file_that_is_no_parquet_reserves_no_memory(data: bytes) -> None:
+    asked: list[int] = []
+
+    class Source:
+        def size(self) -> int:
+            return len(data)
+
+        def read_at(self, size: int, offset: int) -> bytes:
+            asked.append(size)
+            return data[max(0, offset) :][:size]
+
+    assert readable_footer(Source()) is None
+    assert sum(asked) < 100
