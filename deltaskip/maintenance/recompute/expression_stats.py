@@ -36,19 +36,36 @@ def with_bounds_of_expressions(
     if not expressions:
         yield from results
         return
-    place = EvaluationPlace(snapshot.root, "Compute the bounds with the writer of the table.")
-    local = [(each, LocalExpression(each.node, snapshot.schema, place)) for each in expressions]
-    names = dict.fromkeys(each.source.logical[0] for each in expressions)
-    reader = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, tuple(names))
+    compute = BoundsOfExpressions(snapshot, expressions)
     for result in results:
-        uri = hadoop_paths(snapshot.table_root, result["path"].combine_chunks())
-        files = result.select(["partition_values", "deletion_vector", "size"]).append_column("uri", uri)
-        both = zip(result["stats"].to_pylist(), result["logged_stats"].to_pylist(), strict=True)
-        texts = [
-            with_expression_stats(new, old, _computed(reader, files.slice(number, 1), local))
-            for number, (new, old) in enumerate(both)
-        ]
+        both = zip(
+            result["stats"].to_pylist(), result["logged_stats"].to_pylist(), compute.of_files(result), strict=True
+        )
+        texts = [with_expression_stats(new, old, bounds) for new, old, bounds in both]
         yield result.set_column(result.schema.get_field_index("stats"), "stats", arrow_array(texts, pa.string()))
+
+
+class BoundsOfExpressions:
+    """Computes the bounds of expressions from the rows of files.
+
+    Args:
+        snapshot: The table.
+        expressions: The expressions.
+    """
+
+    def __init__(self, snapshot: Snapshot, expressions: Sequence[BoundedExpression]) -> None:
+        place = EvaluationPlace(snapshot.root, "Compute the bounds with the writer of the table.")
+        self._local = [(each, LocalExpression(each.node, snapshot.schema, place)) for each in expressions]
+        names = dict.fromkeys(each.source.logical[0] for each in expressions)
+        self._reader = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, tuple(names))
+        self._root = snapshot.table_root
+
+    def of_files(self, files: pa.Table) -> Iterator[dict[str, str]]:
+        """Yield for each file the bounds of each signature as JSON. `files` have path, partition values, vector and size."""
+        uri = hadoop_paths(self._root, files["path"].combine_chunks())
+        described = files.select(["partition_values", "deletion_vector", "size"]).append_column("uri", uri)
+        for number in range(len(files)):
+            yield _computed(self._reader, described.slice(number, 1), self._local)
 
 
 def _computed(

@@ -121,7 +121,7 @@ def _by_job(facts: TableFacts, files: LoggedFiles, looked: Sequence[_LookedAt]) 
     """The statistics of the files that can be read, computed by a job of Spark; None for the others."""
     found: list[str | None] = [None] * len(looked)
     good = [number for number, each in enumerate(looked) if each.is_whole]
-    if good and files.request.columns:
+    if good and files.need_values:
         job = engine(f"Verifying {facts.root}", RecomputingEngine)
         chosen = files.batch.take(arrow_array(good, pa.int64()))
         batches = iter([chosen.select(FILE_SCHEMA.names)])
@@ -177,7 +177,7 @@ class _Look:
         try:
             problems += self._of_columns(storage, location, footer, row)
             deleted = self._deleted(storage, row, footer.num_rows)
-            if self._here and (self._files.request.columns or (logged is not None and logged != footer.num_rows)):
+            if self._here and (self._files.need_values or (logged is not None and logged != footer.num_rows)):
                 known = self._reader.facts(storage, location, size=size, deleted=deleted, footer=footer)
                 stats = stats_json(known, self._files.request)
             problems += self._rules.violations(self._files.file(number))

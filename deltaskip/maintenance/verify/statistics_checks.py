@@ -14,7 +14,10 @@ import pyarrow.compute as pc
 
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.recompute.expression_stats import BoundsOfExpressions
 from deltaskip.schema.type_widening import widened_types
+from deltaskip.skipping.file_predicates import expressions_of
+from deltaskip.skipping.proofs.expression_bounds import BETWEEN_ZONES, BoundedExpression
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, is_true
@@ -78,6 +81,18 @@ class LoggedFiles:
             tight_bounds=writes_tight_bounds(snapshot.protocol, snapshot.properties),
         )
         self.records: list[int | None] = self._logged.num_records().to_pylist()
+        self._expressions = self._with_bounds(expressions_of(snapshot))
+
+    @property
+    def need_values(self) -> bool:
+        """Whether there are statistics to compare with the values of the files."""
+        return bool(self.request.columns or self._expressions)
+
+    def _with_bounds(self, expressions: Sequence[BoundedExpression]) -> list[BoundedExpression]:
+        sides = [(each, _leaves(each.bounds)[1:]) for each in expressions]
+        self._logged.load([leaf for _, leaves in sides for leaf in leaves])
+        some = self.batch.num_rows
+        return [each for each, leaves in sides if any(self._logged.leaf(leaf).null_count < some for leaf in leaves)]
 
     def _with_statistics(self, snapshot: Snapshot) -> list[tuple[StatColumn, StatField]]:
         types = {each.physical: each for each in t.leaves(snapshot.schema, snapshot.mapping_mode)}
@@ -112,8 +127,19 @@ class LoggedFiles:
 
     def wrong_statistics(self, computed: Sequence[str | None]) -> Iterator[tuple[str, str, str]]:
         """Yield path, right statistics and what is wrong of each file whose logged statistics are not true."""
-        true = _read(arrow_array(computed, pa.string()))
-        true.load([leaf for _, field in self._fields for leaf in _leaves(field)])
+        computed, bounds = list(computed), dict[int, dict[str, str]]()
+        if self._expressions:
+            known_files = [number for number, text in enumerate(computed) if text is not None]
+            chosen = pa.Table.from_batches([self.batch.take(arrow_array(known_files, pa.int64()))])
+            found_bounds = BoundsOfExpressions(self._snapshot, self._expressions).of_files(chosen)
+            bounds = dict(zip(known_files, found_bounds, strict=True))
+        with_bounds = [
+            text if text is None else with_expression_stats(text, None, bounds.get(number, {}))
+            for number, text in enumerate(computed)
+        ]
+        true = _read(arrow_array(with_bounds, pa.string()))
+        fields = [field for _, field in self._fields] + [each.bounds for each in self._expressions]
+        true.load([leaf for field in fields for leaf in _leaves(field)])
         tight = are_tight(self._logged.tight(), self.batch["deletion_vector"])
         known = arrow_array([text is not None for text in computed], pa.bool_())
         why: dict[int, str] = {}
@@ -126,13 +152,17 @@ class LoggedFiles:
                 for side in _SIDES:
                     mask = is_wrong(self._logged.bound(field, side), true.bound(field, side), field, side)
                     masks.append((f"the {side}imum of {field.label} does not hold", mask))
+        for each in self._expressions:
+            for side in _SIDES:
+                mask = _is_wrong_of(each, self._logged.bound(each.bounds, side), true.bound(each.bounds, side), side)
+                masks.append((f"the {side}imum of {each.bounds.label} does not hold", mask))
         for text, mask in masks:
             for number in pc.indices_nonzero(pc.and_(mask, known)).to_pylist():
                 why.setdefault(number, text)
         paths, logged_texts = self.batch["path"], self.batch["stats"]
         for number in sorted(why):
-            # Bounds of expressions, which are not looked at, stay.
-            right = with_expression_stats(str(computed[number]), logged_texts[number].as_py(), {})
+            # Bounds of expressions that are not known here stay.
+            right = with_expression_stats(str(computed[number]), logged_texts[number].as_py(), bounds.get(number, {}))
             yield paths[number].as_py(), right, why[number]
 
 
@@ -152,6 +182,18 @@ def _wrong_nulls(logged: pa.Array, found: pa.Array, tight: pa.BooleanArray) -> p
     """
     none = pc.and_(pc.equal(logged, arrow_scalar(0, pa.int64())), pc.greater(found, arrow_scalar(0, pa.int64())))
     return is_true(pc.if_else(tight, pc.not_equal(logged, found), none))
+
+
+def _is_wrong_of(of: BoundedExpression, logged: pa.Array, found: pa.Array, side: Side) -> pa.BooleanArray:
+    """Whether each logged bound of an expression leaves out a value, as far as all writers compute the same values."""
+    if of.is_midnight:
+        unit = arrow_scalar(BETWEEN_ZONES if side == "min" else -BETWEEN_ZONES, pa.int64())
+        found = pc.add(found, unit)
+    wrong = is_wrong(logged, found, of.bounds, side)
+    if not of.is_cased:
+        return wrong
+    both = zip(wrong.to_pylist(), logged.to_pylist(), found.to_pylist(), strict=True)
+    return arrow_array([each and low.isascii() and high.isascii() for each, low, high in both], pa.bool_())
 
 
 def is_wrong(logged: pa.Array, found: pa.Array, field: StatField, side: Side) -> pa.BooleanArray:

@@ -35,7 +35,7 @@ from deltaskip.sparkexpr.values.calendar import MICROS_PER_HOUR
 from deltaskip.stats.layout import StatField, bound_kind
 
 # Offsets of time zones are from -18:00 to +18:00.
-_BETWEEN_ZONES = 36 * MICROS_PER_HOUR
+BETWEEN_ZONES = 36 * MICROS_PER_HOUR
 _CASED = ("upper", "lower")
 _DATE_PARTS = (
     *("year", "quarter", "month", "dayofmonth", "dayofyear", "dayofweek", "weekday", "weekofyear"),
@@ -80,21 +80,31 @@ class BoundedExpression:
         """A column of the values of the expression."""
         return n.FieldRef((self.bounds.signature,), self.bounds.physical, self.bounds.type)
 
+    @property
+    def is_cased(self) -> bool:
+        """Whether the values beyond ASCII depend on the version of Unicode."""
+        return isinstance(self.node, n.Call) and self.node.name in _CASED
+
+    @property
+    def is_midnight(self) -> bool:
+        """Whether the values are midnights, which depend on the time zone of the writer."""
+        return _of_midnight(self.node)
+
     def term(self, leaf: n.Node, time_zone: str) -> program.Term | None:
         """Return the condition of a leaf on the bounds; None if it does not read the expression, or nothing follows."""
         on_values = n.with_node_replaced(leaf, self.node, self.column)
         read = [part for part in n.walk(on_values) if isinstance(part, n.FieldRef)]
         if on_values == leaf or any(each != self.column for each in read):
             return None
-        if isinstance(self.node, n.Call) and self.node.name in _CASED and not _compares_ascii(on_values):
+        if self.is_cased and not _compares_ascii(on_values):
             return None
         found = leaf_values(on_values, time_zone)
         domain = domain_of(self.bounds.type)
         if found is None or domain is None or found[1].null:
             return None
         values = found[1]
-        if _of_midnight(self.node):
-            moved = merged((low - _BETWEEN_ZONES, stop + _BETWEEN_ZONES) for low, stop in values.spans)
+        if self.is_midnight:
+            moved = merged((low - BETWEEN_ZONES, stop + BETWEEN_ZONES) for low, stop in values.spans)
             values = replace(values, spans=intersect(moved, domain.all), cycles=())
         if values.spans == domain.all and not values.cycles:
             return None

@@ -315,15 +315,59 @@ def test_bounds_of_expressions_are_not_lost_by_a_commit(tmp_path: Path) -> None:
         transaction.commit()
 
 
-def test_repairs_of_other_statistics_keep_bounds_of_expressions(tmp_path: Path) -> None:
+def test_repairs_of_other_statistics_keep_unknown_bounds_of_expressions(tmp_path: Path) -> None:
     rows = some_rows(random.Random(3))
     builder = TableBuilder(tmp_path, SCHEMA, protocol=protocol())
     pq.write_table(rows, tmp_path / "a.parquet")
-    wrong = {"numRecords": len(rows), "minValues": {"i": 10**6}, "maxValues": {"i": 10**6}, "expressionStats": GOOD}
+    other = {"other": GOOD["u"]}
+    wrong = {"numRecords": len(rows), "minValues": {"i": 10**6}, "maxValues": {"i": 10**6}, "expressionStats": other}
     builder.commit(domain(), add("a.parquet", wrong, size=(tmp_path / "a.parquet").stat().st_size))
     ds.DeltaTable(str(tmp_path)).verify(data=True, repair=True)
     [stats] = [json.loads(each["stats"]) for each in logged(tmp_path, 1, kind="add")]
-    assert stats["minValues"]["i"] < 10**6 and stats["expressionStats"] == GOOD
+    assert stats["minValues"]["i"] < 10**6 and stats["expressionStats"].items() >= other.items()
+
+
+@pytest.mark.parametrize(
+    ("key", "side", "moved", "wrong"),
+    [
+        ("u", "min", "~", True),
+        ("u", "min", "ẞ", False),
+        ("m", "min", "2100-01-01T00:00:00.000Z", True),
+        ("m", "max", "1900-01-01T00:00:00.000Z", True),
+        ("m", "min", "same day", False),
+        ("c", "min", 1000, True),
+        ("c", "max", -1000, True),
+        ("c", "max", 1000, False),
+        ("sub", "max", "", True),
+        ("t", "min", "~", True),
+    ],
+)
+def test_bounds_of_expressions_that_do_not_hold_are_found(
+    tmp_path: Path, key: str, side: str, moved: Any, wrong: bool
+) -> None:
+    """Bounds of another time zone or of another version of Unicode are not wrong, nor are wide ones."""
+    rows = some_rows(random.Random(3))
+    builder = TableBuilder(tmp_path, SCHEMA, protocol=protocol())
+    pq.write_table(rows, tmp_path / "a.parquet")
+    builder.commit(domain(), add("a.parquet", {"numRecords": len(rows)}, size=(tmp_path / "a.parquet").stat().st_size))
+    table = ds.DeltaTable(str(tmp_path))
+    table.recompute_stats()
+    assert not table.verify(data=True).errors
+    [stats] = [json.loads(each["stats"]) for each in logged(tmp_path, 1, kind="add")]
+    bounds = stats["expressionStats"][key][f"{side}Values"]
+    [(column, value)] = bounds.items()
+    bounds[column] = value.replace("T00", "T23") if moved == "same day" else moved
+
+    def damage(action: dict[str, Any]) -> None:
+        if "stats" in action.get("add", {}):
+            action["add"]["stats"] = json.dumps(stats)
+
+    relog(tmp_path, damage)
+    result = ds.DeltaTable(str(tmp_path)).verify(data=True, repair=True)
+    assert [each.rule for each in result.errors] == ["data.statistics"] * wrong
+    if wrong:
+        [after] = [json.loads(each["stats"]) for each in logged(tmp_path, 2, kind="add")]
+        assert after["expressionStats"][key][f"{side}Values"] == {column: value}
 
 
 def test_bounds_of_numbers_say_nothing_about_nan(tmp_path: Path) -> None:
