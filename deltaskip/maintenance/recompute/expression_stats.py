@@ -61,7 +61,7 @@ class BoundsOfExpressions:
         self._root = snapshot.table_root
 
     def of_files(self, files: pa.Table) -> Iterator[dict[str, str]]:
-        """Yield for each file the bounds of each signature as JSON. `files` have path, partition values, vector and size."""
+        """Yield the bounds of each signature as JSON for each file, given with partition values, vector and size."""
         uri = hadoop_paths(self._root, files["path"].combine_chunks())
         described = files.select(["partition_values", "deletion_vector", "size"]).append_column("uri", uri)
         for number in range(len(files)):
