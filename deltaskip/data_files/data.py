@@ -393,6 +393,11 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
             raise InvalidArgument(
                 f"The column {shown} of {name} has an integer that does not fit BIGINT: give it as a Decimal."
             ) from error
+        odd = next((each for each in values if isinstance(each, Decimal) and not each.is_finite()), None)
+        if odd is not None:
+            raise InvalidArgument(
+                f"The column {shown} of {name} has {odd!r}, which is not a DECIMAL: give floats, or None for NULL."
+            ) from error
         raise InvalidArgument(
             f"The values of the column {shown} of {name} have no common Arrow type: {str(error).rstrip('.')}. "
             "Convert them to one type, with None for NULL, or give Arrow data whose columns have types."

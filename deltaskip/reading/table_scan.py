@@ -244,7 +244,8 @@ class TableScan(ScanFrames, SelectingScan, Scan):
                 f"A scan with a limit or an order has no first rows, because it has any {self.limit:,} of its rows: "
                 f"call scan(where).top(n, by) without a limit (table {self.snapshot.table_root})."
             )
-        return TopScan(self, number, by)
+        # A table has fewer rows than a BIGINT counts.
+        return TopScan(self, min(number, (1 << 63) - 1), by)
 
     def semi_join(self, rows: object, on: str | Sequence[str] | Mapping[str, str]) -> TableScan:
         """Return a scan of the rows whose key is among the keys of other rows, each once. It is a scan like any other.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,10 @@ from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
 from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
-from deltaskip.sparkexpr.types import COLLATIONS_KEY, StructField, display_name, fold_name
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import read_timestamp
@@ -35,9 +37,16 @@ from deltaskip.table.table import DeltaTable
 # Functions with the same values in DuckDB and Spark. Not among them: upper ('ß'), round (1.005), concat (NULL).
 _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
                    "length", "minute", "month", "nullif", "year"))  # fmt: skip
+# Aggregates whose values differ for NULL and NaN, for ties or by their formula.
+_OTHER_AGGREGATES = frozenset(("any_value", "approx_count_distinct", "array_agg", "corr", "kurtosis", "listagg",
+                               "max_by", "min_by", "mode", "skewness", "string_agg"))  # fmt: skip
+# Clauses in which a column is compared.
+_CLAUSES = ("SELECT", "FROM", "WHERE", "ON", "USING", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY")
+_COMPARING = ("WHERE", "ON", "USING", "HAVING", "QUALIFY")
+_OPERATORS = frozenset("=<>!+-*/%")
 # Expressions without a row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements
 # count from 1.
-_OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
+_OTHER_OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 # The query reads the tables that it names, and no file, variable or extension beside them.
 _NULLS_AS_IN_SPARK = "default_null_order = 'nulls_first_on_asc_last_on_desc'"
@@ -66,17 +75,34 @@ class LocalRows:
         others: The functions and operators of Spark that have the meaning of DuckDB, which may be another one.
         collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
         padded: The columns of the query of type CHAR, for which Spark pads the strings that they are compared with.
+        floats: The columns of type FLOAT with which Spark computes as doubles, and DuckDB does not.
+        nested: The columns with elements or fields in whose order NULL is last in DuckDB and first in Spark.
     """
 
     batches: pa.RecordBatchReader
     others: tuple[str, ...] = ()
     collated: tuple[str, ...] = ()
     padded: tuple[str, ...] = ()
+    floats: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
-        """The sentences about `others`, `collated` and `padded`; "" if there are none."""
-        return " ".join(filter(None, (self._of_others(), self._of_collated(), self._of_padded())))
+        """The sentences about the attributes; "" if there are none."""
+        sentences = (self._of_others(), self._of_collated(), self._of_padded(), self._of_floats(), self._of_nested())
+        return " ".join(filter(None, sentences))
+
+    def _of_floats(self) -> str:
+        if not self.floats:
+            return ""
+        first = self.floats[0]
+        return (
+            f"DuckDB compares {', '.join(self.floats)} of type FLOAT with numbers as FLOAT, and Spark as DOUBLE: write "
+            f"CAST({first} AS DOUBLE)."
+        )
+
+    def _of_nested(self) -> str:
+        return f"NULL inside of {', '.join(self.nested)} is last in DuckDB and first in Spark." if self.nested else ""
 
     def _of_padded(self) -> str:
         if not self.padded:
@@ -125,8 +151,13 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     scans = known.scans(with_values, named)
     rows = _by_duckdb(text, tokens, scans, params, time_zone)
     tables = known.tables.values()
-    collated = _named(tokens, tables, lambda field: bool(field.metadata.get(COLLATIONS_KEY)))
-    return LocalRows(rows, tuple(_others(text, tokens)), collated, _named(tokens, tables, declares_char))
+    collated = _named(tokens, tables, lambda field: bool(field.metadata.get(t.COLLATIONS_KEY)))
+    padded = _named(tokens, tables, declares_char)
+    floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
+    others, doubled = _others(text, tokens, floats), _floats(_tokens(with_values)) if floats else ()
+    nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
+    sorted_by = _ordered(tokens) if nested else ()
+    return LocalRows(rows, tuple(others), collated, padded, _among(floats, doubled), _among(nested, sorted_by))
 
 
 def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
@@ -171,8 +202,11 @@ def _tokens(text: str) -> list[SqlToken]:
         raise InvalidArgument(f"The query cannot be read: {error}") from error
 
 
-def _others(text: str, tokens: Sequence[SqlToken]) -> list[str]:
-    """The functions, operators and constants of Spark, each once, that may have other values in DuckDB."""
+def _others(text: str, tokens: Sequence[SqlToken], floats: Collection[str]) -> list[str]:
+    """The functions, operators and constants of Spark, each once, that may have other values in DuckDB.
+
+    floats: The columns of type FLOAT.
+    """
     found: dict[str, None] = {}
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else None
@@ -180,8 +214,8 @@ def _others(text: str, tokens: Sequence[SqlToken]) -> list[str]:
         if token.kind == "symbol":
             # A bracket after nothing that has elements begins a list.
             is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
-            if token.text in _OPERATORS and not is_list:
-                found[_OPERATORS[token.text]] = None
+            if token.text in _OTHER_OPERATORS and not is_list:
+                found[_OTHER_OPERATORS[token.text]] = None
         elif token.kind == "string":
             found |= {"texts with backslashes": None} if "\\" in text[token.start : token.end] else {}
             found |= {"X'…'": None} if before is not None and before.is_word("X") and before.end == token.start else {}
@@ -192,18 +226,70 @@ def _others(text: str, tokens: Sequence[SqlToken]) -> list[str]:
             is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")
             is_name = before is not None and (before.is_word("AS") or before.is_symbol("::"))
             name = token.text.lower()
-            if not is_clause and not is_name and name not in _SAME and name in _OF_SPARK:
+            # A FLOAT as DOUBLE is the same number.
+            inside = tokens[at + 2 : at + 5] if name == "cast" else []
+            is_exact = [each.text.upper() for each in inside[1:]] == ["AS", "DOUBLE"] and inside[0].text in floats
+            if (
+                not is_clause
+                and not is_name
+                and not is_exact
+                and name not in _SAME
+                and (name in _OF_SPARK or name in _OTHER_AGGREGATES)
+            ):
                 found[name] = None
     return list(found)
 
 
+def _floats(tokens: Sequence[SqlToken]) -> Iterator[str]:
+    """The names in a query whose numbers are compared or computed with others, not counting exact ones of FLOAT."""
+    clause = "SELECT"
+    for at, token in enumerate(tokens):
+        clause = token.text.upper() if token.is_word(*_CLAUSES) else clause
+        # What stands on both sides of the name, from the name on.
+        sides = tokens[max(at - 2, 0) : at][::-1], tokens[at + 1 : at + 3]
+        operands = [each[1:] for each in sides if each and each[0].kind == "symbol" and each[0].text[0] in _OPERATORS]
+        if token.kind not in ("word", "name") or not (operands or clause in _COMPARING):
+            continue
+        # A FLOAT has the same value as a DOUBLE, and so does the number of `f = 0.5`.
+        exact = operands and all(each and _is_float(each[0]) for each in operands)
+        if not exact and not (sides[1] and sides[1][0].is_word("IS", "AS")):
+            yield t.fold_name(token.text)
+
+
+def _is_float(number: SqlToken) -> bool:
+    """Whether a token is a number that FLOAT represents exactly."""
+    if number.kind != "number":
+        return False
+    try:
+        exact = Fraction(number.text)
+        return struct.unpack("f", struct.pack("f", exact))[0] == exact
+    except (ValueError, OverflowError):
+        return False
+
+
+def _ordered(tokens: Sequence[SqlToken]) -> Iterator[str]:
+    """The names by whose values a query sorts, or of which it takes the first or last."""
+    clause = "SELECT"
+    for at, token in enumerate(tokens):
+        clause = token.text.upper() if token.is_word(*_CLAUSES) else clause
+        is_extreme = at > 1 and tokens[at - 1].is_symbol("(") and tokens[at - 2].is_word("MIN", "MAX")
+        if is_extreme or clause == "ORDER":
+            yield t.fold_name(token.text)
+
+
+def _among(columns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
+    """The columns that are among folded names."""
+    found = set(names)
+    return tuple(each for each in columns if t.fold_name(each) in found)
+
+
 def _named(
-    tokens: Sequence[SqlToken], tables: Iterable[DeltaTable], has: Callable[[StructField], bool]
+    tokens: Sequence[SqlToken], tables: Iterable[DeltaTable], has: Callable[[t.StructField], bool]
 ) -> tuple[str, ...]:
     """The columns of the tables, each once, for which a condition holds and that are named in the query."""
-    named = {fold_name(token.text) for token in tokens if token.kind != "symbol"}
+    named = {t.fold_name(token.text) for token in tokens if token.kind != "symbol"}
     fields = (field for table in tables for field in table.schema.fields)
-    return tuple(dict.fromkeys(each.name for each in fields if fold_name(each.name) in named and has(each)))
+    return tuple(dict.fromkeys(each.name for each in fields if t.fold_name(each.name) in named and has(each)))
 
 
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:
@@ -310,14 +396,14 @@ class _Known:
         if name.changes is not None:
             found = self.session.changes(name, self.tables[name], both, self.time_zone)
             shown = list(found.paths_by_name)
-            by_name = {fold_name(each): each for each in shown}
+            by_name = {t.fold_name(each): each for each in shown}
             names = shown if columns is None else columns
             for each in names:
-                if fold_name(each) not in by_name:
+                if t.fold_name(each) not in by_name:
                     raise PredicateError(
                         f"The changes of {found.snapshot.table_root} have no column {each}.{meant(each, shown)}"
                     )
-            return found.narrowed([by_name[fold_name(each)] for each in names], None, limit)
+            return found.narrowed([by_name[t.fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
@@ -339,7 +425,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
             return None
         if not isinstance(node, Column):
             return None
-        found.append(display_name(node.parts))
+        found.append(t.display_name(node.parts))
         start = at + 1
     return found
 
@@ -424,7 +510,7 @@ def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Map
     for ref, view in [*views.items()][::-1]:
         parts = ref.name.parts
         path = path_of(parts)
-        shown = display_name(parts) if path is None else f"'{path.removeprefix('./')}'"
+        shown = t.display_name(parts) if path is None else f"'{path.removeprefix('./')}'"
         said = said.replace(f"{view} AS {_identifier(parts[-1])}", shown).replace(view, shown)
     cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
     if "COMPARE_DISTINCT_FROM" in said:

@@ -236,6 +236,50 @@ def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
         assert ds.sql("SELECT count(*) AS n FROM 'collated' WHERE name = 'a'").to_pylist() == [{"n": 1}]
 
 
+FLOATS = "DuckDB compares f of type FLOAT with numbers as FLOAT, and Spark as DOUBLE: write CAST(f AS DOUBLE)."
+NESTED = "NULL inside of {} is last in DuckDB and first in Spark."
+AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and not that of Spark."
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT id + 0 FROM t WHERE f = 0.1", FLOATS),
+        ("SELECT id + 0 FROM t WHERE 0.1 < f", FLOATS),
+        ("SELECT id + 0 FROM t WHERE F IN (0.1, 0.2)", FLOATS),
+        ("SELECT id + 0 FROM t WHERE abs(f) BETWEEN 0 AND 0.1", FLOATS),
+        ("SELECT id + 0 FROM t WHERE f = 16777217", FLOATS),
+        ("SELECT id + 0 FROM t WHERE f > :v", FLOATS),
+        ("SELECT x.id FROM t x JOIN t y ON x.f = y.id", FLOATS),
+        ("SELECT count(*) AS n FROM t x JOIN t y USING (f)", FLOATS),
+        ("SELECT sum(id) FROM t GROUP BY s HAVING max(f) > 0.1", FLOATS),
+        ("SELECT f * id FROM t", FLOATS),
+        ("SELECT id + 0 FROM t WHERE CAST(f AS DOUBLE) = 0.1", ""),
+        ("SELECT id + 0 FROM t WHERE f <= 0.5 OR 16777216 = f", ""),
+        ("SELECT id + 0 FROM t WHERE f IS NOT NULL", ""),
+        ("SELECT id + 0, f AS x, sum(f) OVER (ORDER BY f) FROM t ORDER BY f", ""),
+        ("SELECT id + 0 FROM t WHERE id > 0.1", ""),
+        ("SELECT a FROM t ORDER BY a", NESTED.format("a")),
+        ("SELECT max(s) FROM t", NESTED.format("s")),
+        ("SELECT count(a), s.x FROM t GROUP BY s ORDER BY id", ""),
+        ("SELECT mode(id) FROM t", AGGREGATES.format("mode")),
+        ("SELECT max_by(f, id) FROM t", AGGREGATES.format("max_by")),
+    ],
+)  # fmt: skip
+def test_other_rows_than_those_of_spark_are_said(tmp_path: Path, query: str, said: str) -> None:
+    """Of what a scan and DuckDB see differently, each query says so. In Spark, a FLOAT beside a DECIMAL is DOUBLE."""
+    path = str(tmp_path / "t")
+    ds.DeltaTable.create(path, "id BIGINT, f FLOAT, a ARRAY<INT>, s STRUCT<x: INT>").append([{"id": 1, "f": 0.1}])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with suppress(ds.PredicateError):  # a name that is not grouped
+            ds.sql(
+                query.replace(" t", f" '{path}'", 1).replace("JOIN t", f"JOIN '{path}'"),
+                {"v": Decimal("0.1")} if ":v" in query else None,
+            )
+    assert [str(each.message) for each in found] == [said] * bool(said)
+
+
 def test_the_time_zone_is_that_of_the_call(folder: Path) -> None:
     midnight = datetime(2025, 12, 31, 15, tzinfo=UTC)
     ds.write("times", {"t": [midnight]})

@@ -247,8 +247,13 @@ def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) ->
 def _gaining(snapshot: Snapshot, done: list[_Done], strategy: Strategy) -> list[_Done]:
     """The bins whose new files are fewer, or free of deleted rows; the new files of others are deleted.
 
+    Files without rows whose number of rows is not logged stay, if nothing else is rewritten: a commit that changes no
+    data has to show that it removes none.
+
     Rows with NaN are in separate files if footers prove that other files have none.
     """
+    if not any(each.adds for each in done):
+        done = [each for each in done if not each.bin.files.listed["num_records"].null_count]
     if strategy.kind != "compaction":
         return done
     gaining = [each for each in done if len(each.adds) < len(each.bin.files) or each.bin.files.num_vectors]

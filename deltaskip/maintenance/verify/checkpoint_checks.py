@@ -5,15 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import eq
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import Protocol, add_actions, canonical_path, canonical_paths, dv_ids, hadoop_path
+from deltaskip.actions import (
+    PartitionValueError,
+    Protocol,
+    add_actions,
+    canonical_path,
+    canonical_paths,
+    dv_ids,
+    hadoop_path,
+    parse_partition_value,
+)
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.log import CheckpointRef, Snapshot
@@ -25,6 +35,7 @@ from deltaskip.log.replay import file_keys
 from deltaskip.log.state_actions import StateChange
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, filled, one_chunk
 from deltaskip.storage import join
 from deltaskip.storage.location import LOG_FOLDER
@@ -35,7 +46,7 @@ _MOST_FILES = 4_000_000
 _MOST_CHECKSUMS = 20
 _LARGEST_CHECKSUM = 256 << 20
 # Members of actions that writers spell in several ways: no tags may be {}, and checkpoints keep statistics as structs.
-_SPELLED = ("tags", "stats")
+_SPELLED = ("path", "partitionValues", "tags", "stats")
 _SMALL_HINT = 1 << 20
 
 
@@ -125,7 +136,8 @@ def _compared(found: Snapshot, expected: Snapshot, ref: CheckpointRef, names: li
     for name in ("size", "partition_values", "base_row_id"):
         first, second = one_chunk(mine[name]), one_chunk(theirs[name]).take(at)
         if name == "partition_values":
-            if first.equals(second) or _sorted(first) == _sorted(second):
+            values = _Partitioning(found).values
+            if first.equals(second) or all(map(eq, *(map(values, each.to_pylist()) for each in (first, second)))):
                 continue
             yield Found(rule, f"{where} has other partition values than the commits before it", [ref.version], names)
             continue
@@ -183,9 +195,23 @@ def checksum_agrees(facts: TableFacts, version: int, without: Collection[str] = 
     return _fault(facts, file) is None and snapshot is not None and not any(_differences(facts, file, snapshot))
 
 
-def _sorted(maps: pa.Array) -> list[tuple[tuple[str, str | None], ...]]:
-    """Maps as values that do not depend on the order of their keys; an empty text is null."""
-    return [tuple(sorted((key, value or None) for key, value in entries)) for entries in maps.to_pylist()]
+class _Partitioning:
+    """Compares partition values, which have several texts. An empty text is null."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._types = {t.physical_name(each, snapshot.mapping_mode): each.type for each in snapshot.partition_fields}
+
+    def values(self, texts: Mapping[str, str | None] | Sequence[tuple[str, str | None]]) -> dict[str, object]:
+        """Return the values of a file."""
+        return {name: self._value(text, self._types.get(name, t.STRING)) for name, text in dict(texts).items()}
+
+    @staticmethod
+    def _value(text: str | None, type_: t.DataType) -> object:
+        try:
+            value = parse_partition_value(text or None, type_)
+        except PartitionValueError:
+            return text
+        return value if value == value else "NaN"
 
 
 def _of_state(found: StateChange, expected: StateChange) -> Iterator[str]:
@@ -342,8 +368,12 @@ def _differences(facts: TableFacts, file: LogFile, snapshot: Snapshot) -> Iterat
         if adds.keys() != named.keys() or len(listed) != len(named):
             yield "allFiles lists other files"
             return
+        described = _Partitioning(snapshot)
         for path, add in adds.items():
-            if any(named[path].get(key) != value for key, value in add.to_json().items() if key not in _SPELLED):
+            own, other = add.to_json(), named[path]
+            texts = other.get("partitionValues")
+            same = isinstance(texts, dict) and described.values(own["partitionValues"]) == described.values(texts)
+            if not same or any(other.get(key) != value for key, value in own.items() if key not in _SPELLED):
                 yield f"allFiles describes {path} otherwise"
                 return
 

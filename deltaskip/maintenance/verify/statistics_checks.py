@@ -29,8 +29,6 @@ from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_
 from deltaskip.stats.tight_bounds import are_tight, writes_tight_bounds
 
 _SIDES: tuple[Side, Side] = ("min", "max")
-# Timestamps are cut to milliseconds.
-_CUT_MICROS = 1000
 
 
 class _Texts(StatisticsSource):
@@ -203,9 +201,10 @@ def is_wrong(logged: pa.Array, found: pa.Array, field: StatField, side: Side) ->
         null = arrow_scalar(None, pa.float64())
         logged, found = (pc.if_else(pc.is_nan(each), null, each) for each in (logged, found))
     if field.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        unit = arrow_scalar(_CUT_MICROS, pa.int64())
-        # Of numbers below 0, the quotient is rounded to the same side for both.
-        logged, found = (pc.divide(each, unit) for each in (logged, found))
+        # Both may be cut to milliseconds, also those before 1970.
+        logged, found = (
+            pc.floor_temporal(each.view(pa.timestamp("us")), unit="millisecond") for each in (logged, found)
+        )
     narrower = is_true(pc.greater(logged, found) if side == "min" else pc.less(logged, found))
     if field.kind is not BoundKind.TEXT or not pc.any(narrower).as_py():
         return narrower

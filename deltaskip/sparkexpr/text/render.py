@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +13,7 @@ from deltaskip.sparkexpr.text.sql_text import quoted_text, sql_string
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.types.json import simple_string
+from deltaskip.sparkexpr.values.calendar import format_date, format_timestamp
 from deltaskip.sparkexpr.values.interval_types import INTERVALS
 from deltaskip.sparkexpr.values.intervals import interval_text
 from deltaskip.sparkexpr.values.nanoseconds import format_nanos
@@ -186,7 +186,7 @@ def _literal(value: object, type_: t.DataType) -> str:
         case Decimal():
             return format(value, "f")
         case int() if type_ == t.DATE:
-            return f"DATE'{_date(value)}'"
+            return f"DATE'{format_date(value)}'"
         case int() if type_ in t.NANOSECONDS:
             return f"'{format_nanos(value, type_)}'"
         case int() if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
@@ -210,16 +210,6 @@ def _nested(value: tuple[Any, ...], type_: t.DataType) -> str:
             return "a variant"
 
 
-def _date(days: int) -> str:
-    try:
-        return (date(1970, 1, 1) + timedelta(days=days)).isoformat()
-    except OverflowError:
-        return f"1970-01-01 {days:+d} days"
-
-
 def _timestamp(micros: int, type_: t.DataType) -> str:
-    try:
-        text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat(" ")
-    except OverflowError:
-        text = f"1970-01-01 00:00:00 {micros:+d} microseconds"
+    text = format_timestamp(micros)
     return f"TIMESTAMP'{text} UTC'" if type_ == t.TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"

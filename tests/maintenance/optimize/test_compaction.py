@@ -7,11 +7,14 @@ from time import sleep
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, SchemaError
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
+from deltaskip.sparkexpr import types as t
+from tests.builder import TableBuilder, add
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
 from tests.each import each
 from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made, row_ids
@@ -335,3 +338,23 @@ def test_a_predicate_on_the_present_time_chooses_partitions(tmp_path: Path, wher
     assert table.optimize(where=where).metrics["numRemovedFiles"] == 2
     assert table.history(1)[0].operation_parameters["predicate"] == f'["{where}"]'
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [{}, {"zorder_by": "id"}, {"bloom": "id"}], ids=str)
+@pytest.mark.parametrize("rows_of_other", [0, 3])
+def test_files_without_rows_and_statistics_are_no_error(
+    tmp_path: Path, kind: dict[str, Any], rows_of_other: int
+) -> None:
+    """A commit that changes no data cannot show that it removes no row with them; they go with other files."""
+    schema = t.StructType((t.StructField("id", t.LONG),))
+    adds = []
+    for number, count in enumerate((0, rows_of_other)):
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"id": pa.array(range(count), pa.int64())}), file)
+        adds.append(add(file.name, {"numRecords": count} if number else None, size=file.stat().st_size))
+    TableBuilder(tmp_path, schema).commit(*adds)
+    table = DeltaTable(tmp_path)
+    table.optimize(**kind)
+    assert table.scan().to_arrow()["id"].to_pylist() == [*range(rows_of_other)]
+    assert ("0.parquet" in {each["path"] for each in files_of(table)}) == (not rows_of_other)
+    assert table.verify(data=True).errors == ()

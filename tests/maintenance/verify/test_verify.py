@@ -3,7 +3,9 @@
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import duckdb
@@ -15,6 +17,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.maintenance.verify.table_rules import RULES
 from tests import corpus
+from tests.builder import relog
 from tests.each import each
 from tests.maintenance.verify.damages import (
     ABOUT,
@@ -306,6 +309,48 @@ def test_earlier_versions_are_not_looked_at(sound: Path, tmp_path: Path) -> None
         file.unlink()
     assert "commit.readable" in ds.verify(table).rules
     assert ds.verify(table, since=2).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("DATE", ("", None)),
+        ("BOOLEAN", ("true", "True")),
+        ("DOUBLE", ("1e0", "1.0")),
+        ("DOUBLE", ("nan", "NaN")),
+        ("DECIMAL(9, 2)", ("1.5", "1.50")),
+        ("TIMESTAMP", ("2024-01-01 00:00:00", "2024-01-01T00:00:00.000000Z")),
+    ],
+)
+def test_partition_values_have_several_texts(tmp_path: Path, kind: str, texts: tuple[str, str | None]) -> None:
+    table = ds.DeltaTable.create(tmp_path, f"id BIGINT, p {kind}", partition_by=["p"])
+    table.append([{"id": 1, "p": None}])
+    relog(tmp_path, lambda each: each.get("add", {}).update(partitionValues={"p": texts[0]}))
+    ds.DeltaTable(tmp_path).checkpoint()
+    rows_of(lambda actions: [_with_value(each, texts[1]) for each in actions])(tmp_path)
+    assert ds.verify(tmp_path).errors == ()
+    rows_of(lambda actions: [_with_value(each, "0.5") for each in actions])(tmp_path)
+    assert "checkpoint.contents" in ds.verify(tmp_path).rules
+
+
+def _with_value(action: dict[str, Any], value: object) -> dict[str, Any]:
+    add = action["add"]
+    return action if add is None else {**action, "add": {**add, "partitionValues": [("p", value)]}}
+
+
+@pytest.mark.parametrize(
+    "moment", ["1956-06-26T08:23:22.618472", "1970-01-01T00:00:00.000001", "2024-06-26T08:23:22.618472"]
+)
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ"])
+def test_bounds_with_microseconds_hold(tmp_path: Path, moment: str, kind: str) -> None:
+    """deltalake writes microseconds, where others cut to milliseconds."""
+    table = ds.DeltaTable.create(tmp_path, f"t {kind}")
+    zone = UTC if kind == "TIMESTAMP" else None
+    table.append([{"t": datetime.fromisoformat(moment).replace(tzinfo=zone)}])
+    bound = {"t": moment + "Z" * (zone is not None)}
+    stats = {"numRecords": 1, "minValues": bound, "maxValues": bound, "nullCount": {"t": 0}}
+    relog(tmp_path, lambda each: each.get("add", {}).update(stats=json.dumps(stats)))
+    assert ds.verify(tmp_path, data=True).errors == ()
 
 
 def test_gates(sound: Path, tmp_path: Path) -> None:
