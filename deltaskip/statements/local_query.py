@@ -77,6 +77,7 @@ class LocalRows:
         padded: The columns of the query of type CHAR, for which Spark pads the strings that they are compared with.
         floats: The columns of type FLOAT with which Spark computes as doubles, and DuckDB does not.
         nested: The columns with elements or fields in whose order NULL is last in DuckDB and first in Spark.
+        quoted: The columns whose names stand in double quotes like a text of Spark.
     """
 
     batches: pa.RecordBatchReader
@@ -85,12 +86,22 @@ class LocalRows:
     padded: tuple[str, ...] = ()
     floats: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
         """The sentences about the attributes; "" if there are none."""
-        sentences = (self._of_others(), self._of_collated(), self._of_padded(), self._of_floats(), self._of_nested())
-        return " ".join(filter(None, sentences))
+        about = (self._of_others, self._of_collated, self._of_padded, self._of_floats, self._of_nested, self._of_quoted)
+        return " ".join(filter(None, (each() for each in about)))
+
+    def _of_quoted(self) -> str:
+        if not self.quoted:
+            return ""
+        name = self.quoted[0]
+        return (
+            f"\"{name}\" is a text where a scan answers, as in Spark, and a column where DuckDB does: write '{name}' "
+            f"for the text, and {name} without quotes for the column."
+        )
 
     def _of_floats(self) -> str:
         if not self.floats:
@@ -146,18 +157,19 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     text, tokens, named, known = _read(session, text, time_zone)
     with_values = str(with_parameters(text, params))
     simple = known.simple(with_values)
+    tables = known.tables.values()
+    quoted = _named([*_like_texts(text, tokens)], tables, lambda _: True)
     if simple is not None:
-        return LocalRows(simple.to_batches())
+        return LocalRows(simple.to_batches(), quoted=quoted)
     scans = known.scans(with_values, named)
     rows = _by_duckdb(text, tokens, scans, params, time_zone)
-    tables = known.tables.values()
     collated = _named(tokens, tables, lambda field: bool(field.metadata.get(t.COLLATIONS_KEY)))
     padded = _named(tokens, tables, declares_char)
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
     others, doubled = _others(text, tokens, floats), _floats(_tokens(with_values)) if floats else ()
     nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
     sorted_by = _ordered(tokens) if nested else ()
-    return LocalRows(rows, tuple(others), collated, padded, _among(floats, doubled), _among(nested, sorted_by))
+    return LocalRows(rows, tuple(others), collated, padded, _among(floats, doubled), _among(nested, sorted_by), quoted)
 
 
 def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
@@ -262,9 +274,19 @@ def _is_float(number: SqlToken) -> bool:
         return False
     try:
         exact = Fraction(number.text)
-        return struct.unpack("f", struct.pack("f", exact))[0] == exact
+        return bool(struct.unpack("f", struct.pack("f", exact))[0] == exact)
     except (ValueError, OverflowError):
         return False
+
+
+def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
+    """The tokens in double quotes after an operator or first in a list, where Spark reads a text."""
+    for at, token in enumerate(tokens[1:], 1):
+        before, after = tokens[at - 1], tokens[at + 1 : at + 2]
+        is_listed = before.is_symbol("(") and tokens[at - 2].is_word("IN")
+        is_value = before.is_word("LIKE", "BETWEEN") or (before.kind == "symbol" and before.text[0] in "=<>!")
+        if text[token.start] == '"' and (is_value or is_listed) and not (after and after[0].is_symbol(".")):
+            yield token
 
 
 def _ordered(tokens: Sequence[SqlToken]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -739,3 +739,76 @@ def test_keys_that_a_join_finds_skip_files_while_the_query_runs(
     # The result has every row of the left side.
     query = "SELECT count(*), count(n.k) FROM lake.db.facts f LEFT JOIN lake.db.names n ON f.k = n.k AND n.name = 'n5'"
     assert (lake(query), kept) == ([(240, 1)], [])
+
+
+ZONE = "spark.sql.session.timeZone"
+OF_ZONES = (
+    "hour(ts) < 3", "CAST(ts AS DATE) = DATE'2024-01-01'", "date_format(ts, 'HH') = '12'", "ts < n",
+    "date_trunc('DAY', ts) = TIMESTAMP'2024-01-01 00:00:00Z'", "CAST(ts AS STRING) LIKE '2024-01-01 0%'",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def zones(catalog: ds.TableCatalog) -> None:
+    """A table of which each hour is in a file of its own."""
+    table = catalog.create_table("db.zones", "id INT, ts TIMESTAMP, n TIMESTAMP_NTZ", ["id"])
+    hours = [datetime(2024, 1, 1, hour, 30) for hour in (0, 2, 6, 12, 20, 23)]
+    table.append([{"id": i, "ts": at.replace(tzinfo=UTC), "n": at} for i, at in enumerate(hours)])
+
+
+@pytest.mark.usefixtures("zones")
+@pytest.mark.parametrize("where", OF_ZONES)
+@pytest.mark.parametrize("before_and_after", [("UTC", "America/New_York"), ("America/New_York", "UTC")])
+def test_expressions_keep_the_time_zone_in_which_they_were_analysed(
+    spark: Any, lake: Any, where: str, before_and_after: tuple[str, str]
+) -> None:
+    """A DataFrame, a view and an SQL function do, whatever the zone of the session when it plans. # ResolveTimeZone"""
+    of_rows = spark.createDataFrame(spark.table("lake.db.zones").collect(), spark.table("lake.db.zones").schema)
+    of_rows.createOrReplaceTempView("rows_of_zones")
+    made = {}
+    try:
+        spark.conf.set(ZONE, before_and_after[0])
+        for name in ("lake.db.zones", "rows_of_zones"):
+            view = f"early_{name.replace('.', '_')}"
+            spark.sql(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {name} WHERE {where}")
+            made[name] = [spark.sql(f"SELECT * FROM {name} WHERE {where}"), spark.table(name).where(where)]
+        spark.sql(
+            f"CREATE OR REPLACE TEMPORARY FUNCTION early(ts TIMESTAMP, n TIMESTAMP_NTZ) RETURNS BOOLEAN RETURN {where}"
+        )
+        spark.conf.set(ZONE, before_and_after[1])
+        for name, frames in made.items():
+            frames.append(spark.table(f"early_{name.replace('.', '_')}"))
+            frames.append(spark.sql(f"SELECT * FROM {name} WHERE early(ts, n)"))
+        found, expected = ([sorted(row.id for row in each.collect()) for each in made[name]] for name in made)
+    finally:
+        spark.conf.set(ZONE, "UTC")
+        spark.sql("DROP TEMPORARY FUNCTION IF EXISTS early")
+    assert found == expected
+
+
+def test_expressions_of_the_time_zone_of_the_session_skip_files(spark: Any, catalog: Any, lake: Any) -> None:
+    table = catalog.create_table("db.in_zone", "id INT, ts TIMESTAMP")
+    for day in range(1, 5):
+        table.append([{"id": day, "ts": datetime(2024, 1, day, 12, tzinfo=UTC)}])
+    assert files_read(spark.sql("SELECT * FROM lake.db.in_zone WHERE CAST(ts AS DATE) = DATE'2024-01-02'")) == 1
+
+
+def test_a_micro_batch_has_the_catalog_that_its_function_installs(
+    spark: Any, catalog: ds.TableCatalog, lake: Any, tmp_path: Path
+) -> None:
+    """Spark runs a query in a copy of the session, without catalogs that are no classes of the JVM."""
+    source = catalog.create_table("db.to_follow", "id BIGINT")
+    copy = catalog.create_table("db.followed", "id BIGINT")
+
+    def upsert(batch: Any, _: int) -> None:
+        with ds.install_catalog(batch.sparkSession, "lake", catalog):
+            batch.createOrReplaceTempView("batch")
+            batch.sparkSession.sql(
+                "MERGE INTO lake.db.followed t USING batch s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+            )
+
+    for i in range(2):
+        source.append([{"id": i}])
+        stream = source.read_stream(spark).writeStream.foreachBatch(upsert)
+        stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
+    assert sorted(copy.refresh().scan().to_arrow()["id"].to_pylist()) == [0, 1]

@@ -238,6 +238,10 @@ def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
 
 FLOATS = "DuckDB compares f of type FLOAT with numbers as FLOAT, and Spark as DOUBLE: write CAST(f AS DOUBLE)."
 NESTED = "NULL inside of {} is last in DuckDB and first in Spark."
+QUOTED = (
+    '"m" is a text where a scan answers, as in Spark, and a column where DuckDB does: '
+    "write 'm' for the text, and m without quotes for the column."
+)
 AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and not that of Spark."
 
 
@@ -262,6 +266,9 @@ AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and n
         ("SELECT a FROM t ORDER BY a", NESTED.format("a")),
         ("SELECT max(s) FROM t", NESTED.format("s")),
         ("SELECT count(a), s.x FROM t GROUP BY s ORDER BY id", ""),
+        ("SELECT id FROM t WHERE n = \"m\"", QUOTED),
+        ("SELECT id + 0 FROM t WHERE n IN (\"m\")", QUOTED),
+        ("SELECT \"n\" FROM t WHERE n = \"N1\" ORDER BY \"n\"", ""),
         ("SELECT mode(id) FROM t", AGGREGATES.format("mode")),
         ("SELECT max_by(f, id) FROM t", AGGREGATES.format("max_by")),
     ],
@@ -269,7 +276,9 @@ AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and n
 def test_other_rows_than_those_of_spark_are_said(tmp_path: Path, query: str, said: str) -> None:
     """Of what a scan and DuckDB see differently, each query says so. In Spark, a FLOAT beside a DECIMAL is DOUBLE."""
     path = str(tmp_path / "t")
-    ds.DeltaTable.create(path, "id BIGINT, f FLOAT, a ARRAY<INT>, s STRUCT<x: INT>").append([{"id": 1, "f": 0.1}])
+    ds.DeltaTable.create(path, "id BIGINT, f FLOAT, a ARRAY<INT>, s STRUCT<x: INT>, n STRING, m STRING").append(
+        [{"id": 1, "f": 0.1}]
+    )
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         with suppress(ds.PredicateError):  # a name that is not grouped

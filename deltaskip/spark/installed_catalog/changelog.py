@@ -18,6 +18,7 @@ from deltaskip.reading.session_scan import read_by
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
+from deltaskip.spark.installed_catalog.compiled_java import of_zone
 from deltaskip.spark.installed_catalog.definitions import spark_columns
 from deltaskip.spark.installed_catalog.scans import ColumnsScan, planned_batch
 from deltaskip.spark.read.session_facts import session_facts
@@ -153,8 +154,7 @@ class ChangesBuilder(Proxy):
     @answers()
     def pushFilters(self, filters: Any) -> Any:
         """SupportsPushDownCatalystFilters: take predicates for skipping files, and leave all to Spark."""
-        expressions = list(sequence(filters))
-        for node in required_of_rows(expressions):
+        for node in required_of_rows(of_zone(self.jvm, sequence(filters), self._scan.time_zone or "UTC")):
             try:
                 narrowed = self._scan.narrowed(None, node)
             except DeltaSkipError:

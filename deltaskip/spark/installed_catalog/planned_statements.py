@@ -2,21 +2,20 @@
 
 Spark resolves the statement, and this package runs its text: Spark's interfaces for changes of rows need writers that
 are classes of the JVM on each executor, and pass neither assignments nor conditions on. So a strategy of the planner
-takes the resolved statement. Only classes of the JVM can be strategies: Spark's own compiler makes one, which calls
-this process. # Spark 4.1, ExperimentalMethods.extraStrategies, WriteDelta, ReplaceData
+takes the resolved statement. # Spark 4.1, ExperimentalMethods.extraStrategies, WriteDelta, ReplaceData
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import option, sequence
+from deltaskip.spark.installed_catalog.compiled_java import new_strategy
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import java_class, java_session
 from deltaskip.sparkexpr import parameter_names
@@ -36,27 +35,6 @@ _BEFORE = ("EXPLAIN", "EXTENDED", "CODEGEN", "COST", "FORMATTED", "BEGIN", "THEN
 _CONSTANTS_ONLY = "spark.sql.legacy.parameterSubstitution.constantsOnly"
 # Fields of an Origin of Spark 4.0, which has no values of parameters.
 _ARITY = 9
-_CLASS = "deltaskip.RowStatements"
-_JAVA = """
-package deltaskip;
-import org.apache.spark.sql.catalyst.plans.logical.*;
-import scala.collection.immutable.List;
-public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy {
-    private final java.util.function.Function planned;
-    public RowStatements(java.util.function.Function planned) { this.planned = planned; }
-    public scala.collection.immutable.Seq apply(LogicalPlan plan) {
-        List none = (List) scala.collection.immutable.Nil$.MODULE$;
-        boolean changes = plan instanceof UpdateTable || plan instanceof DeleteFromTable;
-        Object found = changes || plan instanceof MergeIntoTable ? planned.apply(plan) : null;
-        return found == null ? none : none.$colon$colon(found);
-    }
-    public scala.Function0 nothing() {
-        return new scala.runtime.AbstractFunction0() {
-            public Object apply() { return scala.runtime.BoxedUnit.UNIT; }
-        };
-    }
-}
-"""
 
 
 class RowStatements(Proxy):
@@ -70,10 +48,7 @@ class RowStatements(Proxy):
         super().__init__(jvm, f"deltaskip statements #{id(self)}")
         self.tables: WeakValueDictionary[str, InstalledTable] = WeakValueDictionary()
         """The tables that statements change, by their texts."""
-        lang = jvm.view.java.lang
-        given = jvm.array(lang.Object, [None])
-        lang.reflect.Array.set(given, 0, self)
-        self._strategy = _constructor(jvm.view).newInstance(given)
+        self._strategy = new_strategy(jvm, self)
 
     def install(self) -> None:
         """Let the session's planner ask for statements."""
@@ -112,16 +87,6 @@ class RowStatements(Proxy):
         """The interfaces that Spark sees."""
 
         implements = ("java.util.function.Function",)
-
-
-@lru_cache(1)
-def _constructor(view: Any) -> Any:
-    """The constructor of the strategy. A JVM has one class of this name, since py4j remembers methods by names."""
-    compiler = view.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(view.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(_JAVA)
-    [constructor] = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
-    return constructor
 
 
 class RunningStatement(Unmeasured, Proxy):

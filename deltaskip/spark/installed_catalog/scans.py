@@ -32,6 +32,7 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import can_be_key, keys_of_rows, required_of_rows
+from deltaskip.spark.installed_catalog.compiled_java import of_zone
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.file_paths import metadata_path, spark_paths
@@ -76,6 +77,7 @@ class ScanBuilder(Proxy):
         self._members: tuple[t.StructField, ...] = ()
         self._required: list[Node] = []
         self._expressions: list[Any] = []
+        self._zone = time_zone_of(jvm.spark)
 
     @answers()
     def pruneColumns(self, schema: Any) -> None:
@@ -91,7 +93,7 @@ class ScanBuilder(Proxy):
     def pushFilters(self, filters: Any) -> Any:
         """SupportsPushDownCatalystFilters: take predicates for skipping files, and leave all to Spark."""
         self._expressions = list(sequence(filters))
-        self._required = required_of_rows(self._expressions)
+        self._required = required_of_rows(of_zone(self.jvm, self._expressions, self._zone))
         return filters
 
     @answers()
@@ -107,7 +109,7 @@ class ScanBuilder(Proxy):
             # Arrow batches without columns have no rows to count.
             self._fields = [min(visible_columns(self._table), key=_width)]
         self._fields = read_order(self._fields, self._table)
-        scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields])
+        scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields], self._zone)
         pushed = Pushed(scan, tuple(self._fields), tuple(self._expressions), self._members)
         return InstalledScan(self.jvm, pushed, self._of)
 
@@ -298,9 +300,8 @@ def _width(field: t.StructField) -> int:
     return _NARROW.index(field.type) if field.type in _NARROW else len(_NARROW)
 
 
-def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequence[str]) -> TableScan:
-    """The scan of a table in the session's time zone, by the predicates that can be bound."""
-    zone = time_zone_of(jvm.spark)
+def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequence[str], zone: str) -> TableScan:
+    """The scan of a table in a time zone, by the predicates that can be bound."""
     bound = []
     for node in required:
         try:
