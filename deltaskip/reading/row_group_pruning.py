@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,6 @@ from deltaskip.stats.footer import (
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.stats_columns import StatColumn, every_column
-from deltaskip.stats.stored_bounds import Bound
 
 # A file with a single row group of at most this size is read without checking its footer.
 # A filter reports one in 20 to 100 missing values as present, so it seldom excludes a longer list.
@@ -302,7 +300,10 @@ class _RowGroups:
                 return arrow_array(found, pa.large_binary())
             case BoundKind.DECIMAL:
                 precision, scale = field.type.precision, field.type.scale  # type: ignore[attr-defined]
-                return arrow_array([_decimal(each, scale) for each in found], pa.decimal128(precision, scale))
+                return arrow_array(
+                    [(None if each is None else of_unscaled(int(each), scale)) for each in found],
+                    pa.decimal128(precision, scale),
+                )
             case _:
                 return arrow_array(found, pa.int64())
 
@@ -340,10 +341,6 @@ class _RowGroups:
 
 def _has_nan(facts: ColumnFacts) -> bool:
     return any(isinstance(value, float) and math.isnan(value) for value in (facts.extremes.low, facts.extremes.high))
-
-
-def _decimal(unscaled: Bound | None, scale: int) -> Decimal | None:
-    return None if unscaled is None else of_unscaled(int(unscaled), scale)
 
 
 def _filtered_groups(
