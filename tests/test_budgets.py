@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 6_000,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 6_250,
+    "": 6_300,
     "actions": 1_250,
     "alter": 2_000,
     "catalogs": 6_150,
@@ -63,7 +63,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "schema": 400,
     "skipping": 8_250,
     "spark": 14_600,
-    "sparkexpr": 16_950,
+    "sparkexpr": 16_850,
     "statements": 1_450,
     "stats": 3_300,
     "storage": 2_650,

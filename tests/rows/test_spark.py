@@ -269,6 +269,4 @@ def test_carried_columns_are_written_beside_the_tables(spark: Any, tmp_path: Pat
     rows = pa.table({"n": [1], "_row-id-col-1": [7]})
     plan = planned("n BIGINT, g BIGINT GENERATED ALWAYS AS (n + 1)", parse("n BIGINT"))
     plan = replace(plan, carried=("_row-id-col-1",))
-    assert by_spark(spark, rows, plan, tmp_path).to_pylist() == [
-        {"n": 1, "g": 2, "_row-id-col-1": 7}
-    ]
+    assert by_spark(spark, rows, plan, tmp_path).to_pylist() == [{"n": 1, "g": 2, "_row-id-col-1": 7}]
