@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 6_000,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 6_300,
+    "": 6_400,
     "actions": 1_250,
     "alter": 2_000,
     "catalogs": 6_150,
@@ -54,10 +54,10 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "docs": 1_150,
     "features": 650,
     "kernels": 3_300,
-    "log": 7_300,
+    "log": 7_200,
     "maintenance": 6_100,
     "mutants": 450,
-    "reading": 6_500,
+    "reading": 6_400,
     "reference": 10_550,
     "rows": 3_950,
     "schema": 400,
