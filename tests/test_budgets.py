@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 6_000,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 6_250,
+    "": 6_400,
     "actions": 1_250,
     "alter": 2_000,
     "catalogs": 6_150,

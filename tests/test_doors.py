@@ -10,7 +10,7 @@ import shutil
 import signal
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from deltaskip.doors import door, is_door
 from deltaskip.redaction import keep_secret
 from deltaskip.storage.local import LocalStorage
 from tests.faults import ERRORS, PLACES, Below
+
+Act = Callable[[Path], object]
 
 # Values, whose methods call nothing: `tests/test_hostile_arguments.py` holds what they raise.
 VALUES = {
@@ -61,7 +63,7 @@ def merged(folder: Path) -> object:
     return builder.when_matched_delete().when_not_matched_insert_all().execute()
 
 
-READS: dict[str, Callable[[Path], object]] = {
+READS: dict[str, Act] = {
     "open": table,
     "to_arrow": lambda folder: table(folder).scan("id > 5").to_arrow(),
     "to_batches": lambda folder: list(table(folder).scan("id > 5").to_batches()),
@@ -74,7 +76,7 @@ READS: dict[str, Callable[[Path], object]] = {
     "database": lambda folder: database(folder).load_table("db.t").scan().to_arrow(),
     "tables": lambda folder: list(warehouse(folder).list_tables("db")),
 }
-MORE_READS: dict[str, Callable[[Path], object]] = {
+MORE_READS: dict[str, Act] = {
     "count": lambda folder: table(folder).scan("id > 5").count(),
     "head": lambda folder: table(folder).scan("id > 3").head(3),
     "pieces": lambda folder: [piece.to_arrow() for piece in table(folder).scan().pieces(2)],
@@ -91,7 +93,7 @@ MORE_READS: dict[str, Callable[[Path], object]] = {
     "database tables": lambda folder: list(database(folder).list_tables("db")),
     "describe": lambda folder: warehouse(folder).sql(None, "DESCRIBE TABLE EXTENDED db.t"),
 }
-WRITES: dict[str, Callable[[Path], object]] = {
+WRITES: dict[str, Act] = {
     "append": lambda folder: table(folder).append(rows(30, 34)),
     "overwrite": lambda folder: table(folder).overwrite(rows(0, 4)),
     "delete": lambda folder: table(folder).delete("id = 5"),
@@ -115,7 +117,7 @@ def staged(folder: Path) -> None:
         replaced.append(rows(0, 3))
 
 
-MORE_WRITES: dict[str, Callable[[Path], object]] = {
+MORE_WRITES: dict[str, Act] = {
     "transaction": transacted,
     "dynamic overwrite": lambda folder: table(folder).overwrite(rows(0, 4), partitions="dynamic"),
     "overwrite where": lambda folder: table(folder).overwrite(rows(0, 1), where="p = 'a'"),
@@ -178,7 +180,7 @@ def files_of(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def calls_of(act: Callable[[Path], object], places: list[Any], folder: Path) -> int:
+def calls_of(act: Act, places: list[Any], folder: Path) -> int:
     below = Below(places)
     with below.running():
         act(folder)
@@ -195,6 +197,39 @@ def is_named(error: ds.DeltaSkipError) -> None:
     text = str(error)
     assert text and any(name in text for name in ("/w/", "/base/", "db.t")), repr(error)
     assert "\n" not in text and len(text) < 1_000, text
+
+
+def failures(
+    act: Act, places: Mapping[str, list[Any]], folder: Callable[[], Path], first: int, errors: int = 1
+) -> Iterator[tuple[tuple[str, int, str], Path, set[str], ds.DeltaSkipError]]:
+    """Let the first, the middle and the last call of each kind below an act fail.
+
+    Yields which call failed in which way, the folder, the files that were in it before, and the error that came out.
+
+    Args:
+        act: The act.
+        places: The functions of each kind.
+        folder: Returns the folder for each time.
+        first: Chooses the errors.
+        errors: How many errors a call has in turn.
+    """
+    number = first
+    for kind, below in places.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ds.MaintenanceWarning)
+            calls = calls_of(act, below, folder())
+        for at in sorted({0, calls // 2, calls - 1} & set(range(calls))):
+            number += 1
+            for name in errors_from(number, errors):
+                place = folder()
+                before = files_of(place)
+                try:
+                    with warnings.catch_warnings(), Below(below, at, ERRORS[name]).running():
+                        warnings.simplefilter("ignore", ds.MaintenanceWarning)
+                        act(place)
+                except ds.DeltaSkipError as error:
+                    is_named(error)
+                    yield (kind, at, name), place, before, error
 
 
 def test_every_public_function_and_class_is_a_door() -> None:
@@ -220,64 +255,30 @@ def test_every_public_function_and_class_is_a_door() -> None:
     assert found > 200
 
 
-def test_reads_let_no_other_error_out(base: Path, tmp_path: Path) -> None:
-    folder, number, raised = fresh(base, tmp_path / "w"), 0, 0
-    for act in READS.values():
-        for kind in ("reads", "system", "parquet reader"):
-            calls = calls_of(act, PLACES[kind], folder)
-            for at in sorted({0, calls // 2, calls - 1} & set(range(calls))):
-                number += 1
-                for name in errors_from(number, 2):
-                    below = Below(PLACES[kind], at, ERRORS[name])
-                    try:
-                        with below.running():
-                            act(folder)
-                    except ds.DeltaSkipError as error:
-                        is_named(error)
-                        raised += 1
-    assert raised > 60
+@pytest.mark.parametrize(
+    ("acts", "kinds", "errors", "least"),
+    [(READS, ("reads", "system", "parquet reader"), 2, 60), (MORE_READS, ("reads", "system"), 1, 20)],
+    ids=["reads", "more reads"],
+)
+def test_reads_let_no_other_error_out(
+    base: Path, tmp_path: Path, acts: dict[str, Act], kinds: tuple[str, ...], errors: int, least: int
+) -> None:
+    folder, places = fresh(base, tmp_path / "w"), {kind: PLACES[kind] for kind in kinds}
+    raised = [list(failures(act, places, lambda: folder, 9 * i, errors)) for i, act in enumerate(acts.values())]
+    assert sum(map(len, raised)) > least
 
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("door_", WRITES)
 def test_writes_let_no_other_error_out_and_leave_nothing(base: Path, tmp_path: Path, door_: str) -> None:
-    act, number, raised = WRITES[door_], list(WRITES).index(door_), 0
-    for kind, places in PLACES.items():
-        calls = calls_of(act, places, fresh(base, tmp_path / "w"))
-        for at in sorted({0, calls // 2, calls - 1} & set(range(calls))):
-            number += 1
-            for name in errors_from(number, 1):
-                folder = fresh(base, tmp_path / "w")
-                before = files_of(folder)
-                below = Below(places, at, ERRORS[name])
-                try:
-                    with warnings.catch_warnings(), below.running():
-                        warnings.simplefilter("ignore", ds.MaintenanceWarning)
-                        act(folder)
-                except ds.DeltaSkipError as error:
-                    is_named(error)
-                    raised += 1
-                    # What could not be deleted stays.
-                    if kind != "deletes":
-                        assert files_of(folder) == before, (door_, kind, at, name, error)
-                    assert table(folder).version == 4
+    raised, first = 0, list(WRITES).index(door_)
+    for where, folder, before, error in failures(WRITES[door_], PLACES, lambda: fresh(base, tmp_path / "w"), first):
+        raised += 1
+        # What could not be deleted stays.
+        if where[0] != "deletes":
+            assert files_of(folder) == before, (where, error)
+        assert table(folder).version == 4
     assert raised >= 3
-
-
-def test_other_reads_let_no_other_error_out(base: Path, tmp_path: Path) -> None:
-    folder, raised = fresh(base, tmp_path / "w"), 0
-    for number, act in enumerate(MORE_READS.values()):
-        for kind in ("reads", "system"):
-            calls = calls_of(act, PLACES[kind], folder)
-            for at in {0, calls - 1} if calls else ():
-                [name] = errors_from(2 * number + at, 1)
-                try:
-                    with Below(PLACES[kind], at, ERRORS[name]).running():
-                        act(folder)
-                except ds.DeltaSkipError as error:
-                    is_named(error)
-                    raised += 1
-    assert raised > 20
 
 
 @pytest.mark.long(gate=4)
@@ -285,29 +286,17 @@ def test_other_reads_let_no_other_error_out(base: Path, tmp_path: Path) -> None:
 def test_other_writes_let_no_other_error_out_and_leave_nothing_or_say_that_they_are_done(
     base: Path, tmp_path: Path, door_: str
 ) -> None:
-    act, number, raised = MORE_WRITES[door_], list(MORE_WRITES).index(door_), 0
-    for kind, places in {**PLACES, "database": DATABASE}.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ds.MaintenanceWarning)
-            calls = calls_of(act, places, fresh(base, tmp_path / "w"))
-        for at in sorted({0, calls // 2, calls - 1} & set(range(calls))):
-            number += 1
-            [name] = errors_from(number, 1)
-            folder = fresh(base, tmp_path / "w")
-            before = files_of(folder)
-            try:
-                with warnings.catch_warnings(), Below(places, at, ERRORS[name]).running():
-                    warnings.simplefilter("ignore", ds.MaintenanceWarning)
-                    act(folder)
-            except ds.DeltaSkipError as error:
-                is_named(error)
-                raised += 1
-                done = "but cannot be read now: open it" in str(error)
-                if not done and kind != "deletes":
-                    after = files_of(folder)
-                    ending = LEFT.get(door_)
-                    more = {path for path in after - before if ending is None or not path.endswith((ending, ".crc"))}
-                    assert (before - after, more) == (set(), set()), (kind, at, name, error)
+    raised, first, places = 0, list(MORE_WRITES).index(door_), {**PLACES, "database": DATABASE}
+    for where, folder, before, error in failures(
+        MORE_WRITES[door_], places, lambda: fresh(base, tmp_path / "w"), first
+    ):
+        raised += 1
+        done = "but cannot be read now: open it" in str(error)
+        if not done and where[0] != "deletes":
+            after = files_of(folder)
+            ending = LEFT.get(door_)
+            more = {path for path in after - before if ending is None or not path.endswith((ending, ".crc"))}
+            assert (before - after, more) == (set(), set()), (where, error)
     assert raised > 0
 
 

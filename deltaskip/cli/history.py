@@ -11,7 +11,6 @@ from deltaskip.cli.command_line import CommandTable, opens_table, program, show
 from deltaskip.cli.display import json_values, plain, print_table
 
 if TYPE_CHECKING:
-    from deltaskip.log import HistoryEntry
     from deltaskip.table.table import DeltaTable
 
 
@@ -29,7 +28,19 @@ def history_entries(table: DeltaTable, limit: int | None) -> list[dict[str, Any]
 
     entries = table.history(limit)
     times = json_values(pa.array([entry.timestamp_ms for entry in entries], pa.timestamp("ms", "UTC")))
-    return [_entry(entry, time) for entry, time in zip(entries, times, strict=True)]
+    return [
+        {
+            "version": entry.version,
+            "timestamp": time,
+            "operation": entry.operation,
+            "operation_parameters": plain(entry.operation_parameters),
+            "operation_metrics": plain(entry.operation_metrics),
+            "user_id": entry.user_id,
+            "user_name": entry.user_name,
+            "engine_info": entry.engine_info,
+        }
+        for entry, time in zip(entries, times, strict=True)
+    ]
 
 
 def print_history(entries: Sequence[Mapping[str, Any]]) -> None:
@@ -46,16 +57,3 @@ def print_history(entries: Sequence[Mapping[str, Any]]) -> None:
     ]
     headings = [("time (UTC)", "left"), ("operation", "prose"), ("parameters", "prose"), ("engine", "prose")]
     print_table([("version", "right"), *headings], rows)
-
-
-def _entry(entry: HistoryEntry, time: str) -> dict[str, Any]:
-    return {
-        "version": entry.version,
-        "timestamp": time,
-        "operation": entry.operation,
-        "operation_parameters": plain(entry.operation_parameters),
-        "operation_metrics": plain(entry.operation_metrics),
-        "user_id": entry.user_id,
-        "user_name": entry.user_name,
-        "engine_info": entry.engine_info,
-    }

@@ -39,7 +39,6 @@ from deltaskip.txn.write_options import PLAIN_WRITE, TABLE_FILES, FileOptions, W
 
 # A predicate with more partitions than this is recorded column by column, so that checking it stays fast.
 _MOST_PARTITIONS = 64
-_MOST_VALUES = 8
 
 
 _WHERE = OptionAdvice("where", text="where")

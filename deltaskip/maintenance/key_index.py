@@ -55,7 +55,6 @@ _READERS = 2
 # So many parts are joined into one, except those that are larger than all the others together.
 _MOST_PARTS = 8
 _READ = ["uri", "partition_values", "deletion_vector", "num_records", "size", "modification_time"]
-_DAY_MS = 24 * 3_600_000
 
 
 def index_keys(snapshot: Snapshot, rebuild: bool = False) -> IndexedKeys:

@@ -17,7 +17,6 @@ from deltaskip.doors import door
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
-from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
@@ -33,9 +32,11 @@ from deltaskip.rows.store import written_type
 from deltaskip.settings import options
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import And, Node, columns_of, top_level_columns
 from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType, extension_metadata, storage_type
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
 READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
@@ -101,7 +102,7 @@ class RowReader:
         stages: The columns to read at each step, with the conjuncts to evaluate on them. The last step reads the
             remaining columns and evaluates nothing. Empty if everything is read in one step.
         chars: The columns with strings of type char(n), of `char_columns`.
-        voids: The columns that contain fields of type void, of `void_columns`.
+        voids: The columns that contain fields of type void, of `_void_columns`.
         paths: The path of each column of the batches; None if all are top-level columns.
         matches: The share of files in which many rows match.
         share: The share of the table's columns that are read.
@@ -152,7 +153,7 @@ class RowReader:
             read = [*paths.values(), *columns_of(scan.predicate)]
             stored = StructType(tuple(with_fields(each, read) for each in stored.fields))
             fields = [with_fields(each, paths.values()) for each in fields]
-        chars, voids = char_columns(fields), void_columns(fields)
+        chars, voids = char_columns(fields), _void_columns(fields)
         shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths, "views": views}
 
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
@@ -292,7 +293,7 @@ class RowReader:
         columns = {name: without_dictionary(each) for name, each in columns.items()}
         changed = {name: char_padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
-            changed[name] = with_void_fields(changed.get(name, columns[name]), data_type)
+            changed[name] = _with_void_fields(changed.get(name, columns[name]), data_type)
         columns = {**columns, **changed}
         if self.paths is None:
             arrays = [columns[name] for name in self.schema.names]
@@ -525,3 +526,39 @@ def _end_of_small(sizes: Sequence[int], start: int, small: int, most_files: int,
             break
         end += 1
     return end
+
+
+def _void_columns(fields: Iterable[t.StructField]) -> dict[str, t.DataType]:
+    """The types of the columns that contain fields of type void, by name."""
+    return {f.name: f.type for f in fields if f.type != t.VOID and t.VOID in t.nested_types(f.type)}
+
+
+def _with_void_fields(array: pa.Array, data_type: t.DataType) -> pa.Array:
+    """A column of a file, with the names of the table, and the fields of type void at every depth.
+
+    # PROTOCOL, Void Type: files do not contain them
+    """
+    if t.VOID not in t.nested_types(data_type):
+        return array
+    nulls = array.is_null() if array.null_count else None
+    match data_type:
+        case t.StructType(fields):
+            stored = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+            children = [
+                pa.nulls(len(array)) if field.type == t.VOID else _with_void_fields(stored[field.name], field.type)
+                for field in fields
+            ]
+            named = [pa.field(field.name, child.type) for field, child in zip(fields, children, strict=True)]
+            return pa.StructArray.from_arrays(children, fields=named, mask=nulls)
+        case t.ArrayType(element):
+            values = _with_void_fields(list_items(array), element)
+            listed = pa.list_(pa.field("element", values.type))
+            return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=nulls)
+        case t.MapType(key, value):
+            lists = map_lists(array)
+            entries = list_items(lists)
+            keys, items = _with_void_fields(entries.field("key"), key), _with_void_fields(entries.field("value"), value)
+            mapped = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
+            return pa.MapArray.from_arrays(list_offsets(lists), keys, items, mapped, mask=nulls)
+        case _:
+            return array

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -32,11 +31,10 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
-from deltaskip.reading.filtered_groups import MOST_SOUGHT, filtered_groups
 from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import candidates
-from deltaskip.skipping.evaluate import keep_mask
+from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (
     AllOf,
@@ -47,15 +45,16 @@ from deltaskip.skipping.program import (
     Leaf,
     PartitionTerm,
     Program,
+    Statistics,
     Term,
 )
-from deltaskip.skipping.sought_values import SoughtValues
+from deltaskip.skipping.sought_values import Sought, SoughtValues
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.kernels import Lane, constant_lane
 from deltaskip.sparkexpr.types import VARIANT, MappingMode
 from deltaskip.sparkexpr.values import of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
-from deltaskip.stats.bloom_filters import has_filter
+from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, stored_as
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.facts import ColumnFacts
 from deltaskip.stats.footer import (
@@ -77,9 +76,10 @@ from deltaskip.stats.footer import (
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.stats_columns import StatColumn, every_column
-from deltaskip.stats.stored_bounds import Bound
 
 # A file with a single row group of at most this size is read without checking its footer.
+# A filter reports one in 20 to 100 missing values as present, so it seldom excludes a longer list.
+_MOST_SOUGHT = 256
 _SMALL_BYTES = 2 << 20
 # parquet.thrift, RowGroup: uncompressed bytes
 _PLAIN_BYTES = 2
@@ -108,7 +108,7 @@ class RowGroupPruning:
 
     @cached_property
     def _sought(self) -> SoughtValues | None:
-        return SoughtValues.of(self._root, MOST_SOUGHT)
+        return SoughtValues.of(self._root, _MOST_SOUGHT)
 
     @classmethod
     def of(cls, scan: LogScan, files_are_known: bool = True, constants: Sequence[str] = ()) -> RowGroupPruning | None:
@@ -169,7 +169,7 @@ class RowGroupPruning:
             filtered = any(has_filter(footer, group, leaf) for leaf in leaves for group in left.tolist())
             if filtered and self._sought is not None:
                 read = source, footer, plans, left
-                found = filtered_groups(self._sought, *read, statistics, statistics.partitions)
+                found = _filtered_groups(self._sought, *read, statistics, statistics.partitions)
                 kept = kept if found is None else kept & found
         except (StorageError, UnsupportedFeature, *DAMAGE):
             # pyarrow reads files whose footer proves nothing.
@@ -278,7 +278,7 @@ def _is_logged_only(field: StatField | None) -> bool:
 
 
 class _RowGroups:
-    """Statistics of the row groups of one file (skipping.program.Statistics)."""
+    """Statistics of the row groups of one file (skipping.Statistics)."""
 
     def __init__(self, footer: Footer, plans: Sequence[FooterColumn]) -> None:
         self.num_rows = len(footer.row_groups)
@@ -300,7 +300,10 @@ class _RowGroups:
                 return arrow_array(found, pa.large_binary())
             case BoundKind.DECIMAL:
                 precision, scale = field.type.precision, field.type.scale  # type: ignore[attr-defined]
-                return arrow_array([_decimal(each, scale) for each in found], pa.decimal128(precision, scale))
+                return arrow_array(
+                    [(None if each is None else of_unscaled(int(each), scale)) for each in found],
+                    pa.decimal128(precision, scale),
+                )
             case _:
                 return arrow_array(found, pa.int64())
 
@@ -340,5 +343,52 @@ def _has_nan(facts: ColumnFacts) -> bool:
     return any(isinstance(value, float) and math.isnan(value) for value in (facts.extremes.low, facts.extremes.high))
 
 
-def _decimal(unscaled: Bound | None, scale: int) -> Decimal | None:
-    return None if unscaled is None else of_unscaled(int(unscaled), scale)
+def _filtered_groups(
+    sought: SoughtValues,
+    source: pa.NativeFile,
+    footer: Footer,
+    plans: Sequence[FooterColumn],
+    groups: npt.NDArray[np.int64],
+    statistics: Statistics,
+    partitions: PartitionEvaluator,
+) -> npt.NDArray[np.bool_] | None:
+    """Return the row groups that can contain matching rows; None if the file has no filter that could tell.
+
+    Args:
+        sought: The predicate, with the values that it seeks.
+        source: The file, open for reading.
+        footer: Its footer.
+        plans: The columns of the predicate in it.
+        groups: Indexes of the row groups that statistics do not rule out.
+        statistics: Their statistics, and those of the others.
+        partitions: As for `keep_mask`.
+    """
+    by_column = {plan.column.physical: plan for plan in plans}
+    asked: list[tuple[int, int, list[bytes]]] = []
+    owner: list[tuple[Sought, int]] = []
+    for each in sought.every:
+        plan = by_column.get(each.field.physical)
+        stored = None if plan is None else _stored(plan, each)
+        if plan is None or not plan.nodes or stored is None:
+            continue
+        leaf = plan.nodes[-1].first_leaf
+        values = [data for value in each.listed() if (data := stored(value)) is not None]
+        for group in groups.tolist():
+            if has_filter(footer, group, leaf):
+                asked.append((group, leaf, values))
+                owner.append((each, group))
+    if not asked:
+        return None
+    masks = {id(each): np.ones(len(footer.row_groups), np.bool_) for each in sought.every}
+    for (each, group), there in zip(owner, may_contain(source, footer, asked).tolist(), strict=True):
+        masks[id(each)][group] = there
+    return sought.evaluated(masks, statistics, partitions)
+
+
+def _stored(plan: FooterColumn, sought: Sought) -> Stored | None:
+    """The function that converts values to the stored form; None if the file may store them differently."""
+    if not plan.nodes or not plan.nodes[-1].is_leaf or any(node.is_repeated for node in plan.nodes):
+        return None
+    if plan.not_before is not None and any(int(value) < plan.not_before for value in sought.listed()):
+        return None
+    return stored_as(plan.nodes[-1], plan.column.type)

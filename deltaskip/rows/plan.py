@@ -97,7 +97,6 @@ def plan_rows(
     *,
     where: str | None = None,
     mapping_mode: t.MappingMode = "none",
-    carried: Collection[str] = (),
     kept: Collection[str] = (),
     generated: Sequence[t.StructField] = (),
     casts: bool = False,
@@ -114,7 +113,6 @@ def plan_rows(
         partition_columns: Names of the partition columns after the write.
         where: The predicate of an overwrite, which every row must satisfy.
         mapping_mode: The table's column mapping mode.
-        carried: Names of columns of the rows that are written unchanged, such as materialized row ids.
         kept: Names of columns, as in the table, whose values rows of the table keep: an identity column may be one of
             them, and a generated column is not compared with its expression.
         generated: Generated columns that follow the columns of the rows in a replaced schema.
@@ -127,12 +125,10 @@ def plan_rows(
         InvalidArgument: The schema mode does not exist.
     """
     table = properties.table or "the table"
-    aside = frozenset(carried)
-    rows = t.StructType(tuple(field for field in incoming.fields if field.name not in aside))
-    after, configuration = _schema_after(schema, properties, rows, schema_mode, mapping_mode, table, generated)
+    after, configuration = _schema_after(schema, properties, incoming, schema_mode, mapping_mode, table, generated)
     if after != schema:
         _check_change(schema, after, partition_columns, properties, mapping_mode, table)
-    given = by_name(rows, (), table)
+    given = by_name(incoming, (), table)
     partitions = frozenset(map(t.fold_name, partition_columns))
     columns, rules = [], []
     for field in after.fields:
@@ -165,7 +161,6 @@ def plan_rows(
         configuration=configuration,
         partition_columns=tuple(names.get(t.fold_name(name), name) for name in partition_columns),
         rules=(*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
-        carried=tuple(field.name for field in incoming.fields if field.name in aside),
         allow_reflection=properties.allow_reflection,
     )
 

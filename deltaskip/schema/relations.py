@@ -129,7 +129,7 @@ def _unknown(relations: Sequence[Relation], parts: tuple[str, ...]) -> UnknownNa
             columns = [field.name for each in named for field in each.schema.fields]
             near = [t.display_name((*parts[:length], name)) for name in t.near_names(parts[length], columns)]
             return UnknownName(f"There is no column {shown}; {_meant(near) or _columns(named)}")
-    last = parts[1] if len(parts) > 1 and _known_column(relations, parts[1]) else parts[0]
+    last = parts[1] if len(parts) > 1 and any(_has_column(each.schema, parts[1]) for each in relations) else parts[0]
     near = [
         spelled
         for each in relations
@@ -144,10 +144,6 @@ def _unknown(relations: Sequence[Relation], parts: tuple[str, ...]) -> UnknownNa
         f"{t.display_name(parts[:1])} of {shown} is neither the name of a table nor a column: "
         f"{_meant(near[:3]) or known}"
     )
-
-
-def _known_column(relations: Sequence[Relation], name: str) -> bool:
-    return any(_has_column(each.schema, name) for each in relations)
 
 
 def _spelled(relation: Relation, column: str) -> list[str]:

@@ -22,7 +22,6 @@ from deltaskip.sparkexpr.types.data_types import DataType
 if TYPE_CHECKING:
     from deltaskip.sparkexpr.values.key_tuples import KeyTuples
 
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """The operator that compares exchanged operands: `a < b` is `b > a`."""
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -100,7 +99,7 @@ class FieldRef(Node):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
-    """`left op right`, op one of COMPARISONS. `<=>` is never NULL."""
+    """`left op right`, op a key of MIRRORED. `<=>` is never NULL."""
 
     op: str
     left: Node

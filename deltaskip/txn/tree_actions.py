@@ -68,7 +68,7 @@ def tree_lines(
             f"the log: write it to a file."
         )
     keys = [arrow_array(list(removes), pa.string())]
-    added = _keys(latest, [add.path for add in adds])
+    added = table_keys(latest.table_root, arrow_array([add.path for add in adds], pa.string()))
     whole = None if removed is None else table_keys(latest.table_root, one_chunk(removed["path"]))
     found = _found(latest, pa.concat_arrays([*keys, added, *([] if whole is None else [whole])]))
     single = found.filter(pc.is_in(found["key"], value_set=pa.concat_arrays([*keys, added])))
@@ -132,10 +132,6 @@ def _found(latest: Snapshot, keys: pa.Array) -> pa.Table:
         stats = one_chunk(newer["stats"]).filter(mask)
         tables.append(pa.Table.from_arrays([own.filter(mask), stats, pa.nulls(len(stats), _REFERENCE)], schema=_FOUND))
     return pa.concat_tables(tables).combine_chunks()
-
-
-def _keys(latest: Snapshot, paths: Sequence[str]) -> pa.StringArray:
-    return table_keys(latest.table_root, arrow_array(list(paths), pa.string()))
 
 
 def _counts(stats: str) -> bool:

@@ -1,10 +1,10 @@
 """Appending Arrow rows to tables: what is stored, what is refused, conflicts, and what a failure leaves."""
 
 import datetime
-import itertools
 import os
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import CommitConflict, InvalidArgumentType, RowViolation, SchemaError, WriteWarning
-from deltaskip.storage.kill_points import observe_kill_points
 from tests.dml.tables import info_of
 from tests.each import in_threads
+from tests.killed_steps import killed_at_each_step
 
 UTC = datetime.UTC
 
@@ -199,36 +199,17 @@ def test_a_stream_cannot_be_written_twice_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(tmp_path: Path) -> None:
-    class Killed(BaseException):
-        """Ends the write as a kill would: nothing may catch it."""
+    def begin(at: int) -> Callable[[], object]:
+        table = DeltaTable.create(tmp_path / str(at), "id BIGINT, p STRING", ["p"])
+        return lambda: table.append(pa.table({"id": [1, 2], "p": ["a", "b"]}))
 
-    steps = itertools.count()
-    for kill_at in itertools.count():
-        folder = tmp_path / str(kill_at)
-        table = DeltaTable.create(folder, "id BIGINT, p STRING", ["p"])
-        reached = itertools.count()
-
-        def kill(_step: str, at: int = kill_at, reached: Any = reached) -> None:
-            if next(reached) == at:
-                raise Killed
-
-        observe_kill_points(kill)
-        try:
-            table.append(pa.table({"id": [1, 2], "p": ["a", "b"]}))
-            killed = False
-        except Killed:
-            killed = True
-        finally:
-            observe_kill_points(None)
-        again = DeltaTable(folder)
-        assert again.version in ((0, 1) if killed else (1,))
+    for at, steps in killed_at_each_step(begin):
+        again = DeltaTable(tmp_path / str(at))
+        assert again.version in ((0, 1) if len(steps) > at else (1,))
         assert len(_rows(again)) == 2 * again.version
         again.append(pa.table({"id": [3], "p": ["a"]}))
         assert {"id": 3, "p": "a"} in _rows(again)
-        next(steps)
-        if not killed:
-            break
-    assert next(steps) > 5
+    assert at > 5
 
 
 def test_a_module_that_another_thread_imports_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Overwriting with Arrow rows: what is replaced, by which actions, and what is refused. Rules of Delta's writers."""
 
 import datetime
-import itertools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -16,10 +16,10 @@ import deltaskip as ds
 from deltaskip import DeltaTable, col
 from deltaskip.actions import AddFile
 from deltaskip.storage import local
-from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn import commit_loop
 from tests.dml.tables import actions_of, files_below, ids_of, info_of, made, rows, rows_of
 from tests.extent import extent
+from tests.killed_steps import killed_at_each_step
 from tests.noted import raising
 
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
@@ -524,33 +524,18 @@ def test_an_application_overwrites_once(tmp_path: Path) -> None:
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
 def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(tmp_path: Path, properties: dict[str, str]) -> None:
-    class Killed(BaseException):
-        """Ends the write as a kill would: nothing may catch it."""
-
     old = ids_of(made(tmp_path / "old", ("p",), **properties))
     new = sorted([*(i for i in old if not 3 <= i <= 7), 4])
     seen = set()
-    for kill_at in itertools.count(step=extent(7, 1)):
-        table = made(tmp_path / str(kill_at), ("p",), **properties)
-        reached = itertools.count()
 
-        def kill(_step: str, at: int = kill_at, reached: Any = reached) -> None:
-            if next(reached) == at:
-                raise Killed
+    def begin(at: int) -> Callable[[], object]:
+        table = made(tmp_path / str(at), ("p",), **properties)
+        return lambda: table.overwrite(rows([4]), where="id BETWEEN 3 AND 7")
 
-        observe_kill_points(kill)
-        try:
-            table.overwrite(rows([4]), where="id BETWEEN 3 AND 7")
-            killed = False
-        except Killed:
-            killed = True
-        finally:
-            observe_kill_points(None)
-        again = DeltaTable(tmp_path / str(kill_at) / "t")
+    for at, _ in killed_at_each_step(begin, extent(7, 1)):
+        again = DeltaTable(tmp_path / str(at) / "t")
         assert ids_of(again) == {1: old, 2: new}[again.version]
         seen.add(again.version)
         again.overwrite(rows([9]), where="id = 9")
         assert ids_of(again) == (old if again.version == 2 else new)
-        if not killed:
-            break
     assert seen == {1, 2}

@@ -4,115 +4,33 @@
 memory above the limit, and tables that open at an older version than they have. `--seed 17` repeats one of them.
 """
 
-import argparse
 import faulthandler
-import json
 import random
-import resource
-import select
-import subprocess
 import sys
 import tempfile
-import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import deltaskip
 from deltaskip.errors import DeltaSkipError
 from tests.log.mutated_tables import Source, copied, made_sources, use
 from tests.log.mutators import mutate
+from tests.seeded_processes import arguments, read_seeds, tell, told_of
 
 SECONDS = 10
 _MEMORY_BYTES = 3 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What went wrong with one seed."""
-
-    seed: int
-    table: str
-    mutations: tuple[str, ...]
-    act: str
-    fault: str
-
-
-def run(seeds: Sequence[int], folder: Path, processes: int = 2) -> list[Finding]:
-    """Mutate and read one table for each seed, and return the faults."""
+def run(seeds: Sequence[int], folder: Path, processes: int = 2) -> list[dict[str, Any]]:
+    """Mutate and read one table for each seed, and return what is told of those with a fault."""
     made_sources(folder)
-    shares = [seeds[i::processes] for i in range(processes)]
-    with ThreadPoolExecutor(processes) as pool:
-        return [finding for found in pool.map(lambda share: list(_share(share, folder)), shares) for finding in found]
+    return [told for told in told_of("tests.log.mutations", folder, seeds, processes, SECONDS) if "fault" in told]
 
 
-def _share(seeds: Sequence[int], folder: Path) -> Iterator[Finding]:
-    """The faults of the seeds, read one after another by processes, of which a new one follows each that dies."""
-    rest = list(seeds)
-    while rest:
-        with tempfile.TemporaryFile() as complaints, _process(folder, complaints) as process:
-            try:
-                while rest:
-                    told = _answer(process, rest[0])
-                    seed = rest.pop(0)
-                    if "done" in told:
-                        continue
-                    what = str(told.get("table")), tuple(told.get("mutations", ())), str(told.get("act"))
-                    if "fault" in told:
-                        yield Finding(seed, *what, str(told["fault"]))
-                        continue
-                    process.kill()
-                    code = process.wait()
-                    complaints.seek(0)
-                    why = complaints.read().decode(errors="replace")[-2500:]
-                    yield Finding(seed, *what, f"hangs or dies ({code})\n{why}")
-                    break
-            finally:
-                process.kill()
-
-
-def _process(folder: Path, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.log.mutations", "--read", str(folder)]
-    # Without buffers, since what they hold would be invisible to select.
-    process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints)
-    _line(process, _STARTING)
-    return process
-
-
-def _answer(process: subprocess.Popen[bytes], seed: int) -> dict[str, Any]:
-    """What the process tells about a seed, up to the time at which it must have done."""
-    assert process.stdin is not None
-    told: dict[str, Any] = {}
-    process.stdin.write(f"{seed}\n".encode())
-    # The limit is for each act, which the process names when it begins.
-    while "done" not in told and "fault" not in told and (line := _line(process, SECONDS)):
-        told |= json.loads(line)
-    return told
-
-
-_STARTING = 60
-
-
-def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], max(0, seconds))
-    return process.stdout.readline() if ready else b""
-
-
-def _read_all(folder: Path) -> None:
-    """Read tables for seeds from standard input, and report on standard output."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    warnings.simplefilter("ignore")
-    sources = made_sources(folder)
-    _tell(started="started")
-    for line in sys.stdin:
-        _read(int(line), sources)
-
-
-def _read(seed: int, sources: Sequence[Source]) -> None:
+def _read(sources: Sequence[Source], seed: int) -> None:
     rng = random.Random(seed)
     # Half of the seeds are for tables that are built here, which have every kind of log file.
     made = sources[:12]
@@ -120,22 +38,16 @@ def _read(seed: int, sources: Sequence[Source]) -> None:
     with tempfile.TemporaryDirectory(prefix="deltaskip-mutation-") as scratch:
         table = copied(source, Path(scratch))
         mutations = mutate(table, rng)
-        _tell(table=source.path.name, mutations=mutations)
-        act = "open"
-        try:
-            for act, read in use(table, source.predicates):
-                _tell(act=act)
-                # A stack trace if it hangs.
-                faulthandler.dump_traceback_later(SECONDS - 1)
-                try:
-                    read()
-                except DeltaSkipError as error:
-                    str(error).encode("utf-8", "surrogatepass")
-            _check_version(source, table)
-        except BaseException:
-            _tell(act=act, fault=traceback.format_exc()[-3000:])
-            return
-    _tell(done="done")
+        tell(table=source.path.name, mutations=mutations)
+        for act, read in use(table, source.predicates):
+            tell(act=act)
+            # A stack trace if it hangs.
+            faulthandler.dump_traceback_later(SECONDS - 1)
+            try:
+                read()
+            except DeltaSkipError as error:
+                str(error).encode("utf-8", "surrogatepass")
+        _check_version(source, table)
 
 
 def _check_version(source: Source, table: Path) -> None:
@@ -155,29 +67,19 @@ def _makes_version(path: Path) -> bool:
     return rest == ".json" or (rest == ".checkpoint.parquet")
 
 
-def _tell(**members: object) -> None:
-    print(json.dumps(members), flush=True)
-
-
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=500, help="number of mutated tables")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--seed", type=int, help="only this seed")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = arguments(__doc__, 500)
     if given.read is not None:
-        _read_all(given.read)
+        warnings.simplefilter("ignore")
+        read_seeds(lambda: partial(_read, made_sources(given.read)), _MEMORY_BYTES)
         return
-    seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
     with tempfile.TemporaryDirectory(prefix="deltaskip-mutations-") as folder:
-        findings = run(seeds, Path(folder), given.processes)
-    for finding in findings:
-        print(f"seed {finding.seed}: {finding.table}: {'; '.join(finding.mutations)}")
-        print(f"  in {finding.act}: {finding.fault}\n")
-    print(f"{len(findings)} faults in {len(seeds)} mutated tables")
+        findings = run(given.seeds, Path(folder), given.processes)
+    for told in findings:
+        print(f"seed {told['seed']}: {told.get('table')}: {'; '.join(told.get('mutations', ()))}")
+        print(f"  in {told.get('act')}: {told['fault']}\n")
+    print(f"{len(findings)} faults in {len(given.seeds)} mutated tables")
     sys.exit(bool(findings))
 
 

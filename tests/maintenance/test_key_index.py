@@ -1,10 +1,10 @@
 """The key index through the life of a table: a twin without one has the same rows, and no file is lost to it."""
 
-import itertools
 import os
 import random
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from deltaskip import DeltaTable, SetProperty
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.maintenance import key_index
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
-from deltaskip.storage.kill_points import observe_kill_points
 from tests.extent import extent, seed
 from tests.faults import ERRORS, PLACES, Below
+from tests.killed_steps import killed_at_each_step
 from tests.log.builder import CountingStorage
 
 DAY = 86_400
@@ -264,37 +264,22 @@ def test_vacuum_deletes_the_parts_that_no_query_needs(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_is_killed_at_any_step_leaves_an_index_that_is_true(tmp_path: Path) -> None:
-    class Killed(BaseException):
-        """Ends the write as a kill would: nothing may catch it."""
-
     made(tmp_path / "source", files=3)
     points = set()
-    for kill_at in itertools.count():
-        folder = tmp_path / str(kill_at)
-        shutil.copytree(tmp_path / "source", folder)
-        table = DeltaTable(folder)
+
+    def begin(at: int) -> Callable[[], object]:
+        shutil.copytree(tmp_path / "source", tmp_path / str(at))
+        table = DeltaTable(tmp_path / str(at))
         table.append(rows(range(200, 220), 8))
-        reached = itertools.count()
+        return lambda: table.recompute_stats(columns=[], index=True)
 
-        def kill(step: str, at: int = kill_at, reached: Any = reached) -> None:
-            points.add(step)
-            if next(reached) == at:
-                raise Killed
-
-        observe_kill_points(kill)
-        try:
-            table.recompute_stats(columns=[], index=True)
-            killed = False
-        except Killed:
-            killed = True
-        finally:
-            observe_kill_points(None)
+    for at, steps in killed_at_each_step(begin):
+        points.update(steps)
+        folder = tmp_path / str(at)
         assert_like_twin(folder, look_ups=4)
-        table.recompute_stats(columns=[], index=True)
+        DeltaTable(folder).recompute_stats(columns=[], index=True)
         assert len([name for name in key_parts(folder) if name.endswith(".keys")]) == 2
-        if not killed:
-            break
-    assert kill_at > 5 and {"key part begun", "key part written", "key part published"} <= points
+    assert at > 5 and {"key part begun", "key part written", "key part published"} <= points
 
 
 @pytest.mark.filterwarnings("ignore:The key index:deltaskip.errors.MaintenanceWarning")

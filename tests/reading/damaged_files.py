@@ -7,22 +7,16 @@ repeats one. Files are read by processes with limits of time and memory. pyarrow
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import importlib.util
-import json
 import random
-import resource
-import select
-import subprocess
 import sys
 import tempfile
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +32,9 @@ from deltaskip.reading.small_files import SmallFiles
 from deltaskip.stats.bloom_filters import has_filter, may_contain
 from deltaskip.stats.footer import COLUMNS, DAMAGE, OpenSource, read_footer
 from tests import corpus
+from tests.seeded_processes import arguments, read_seeds, tell, told_of
 
 _SECONDS = 15
-_STARTING = 120
 _MEMORY_BYTES = 4 << 30
 _HEADER_BYTES = 48
 
@@ -77,16 +71,6 @@ _PYARROW: dict[str, dict[str, Any]] = {
 _PAGED = ("pages", "v2-pages")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What went wrong with one seed."""
-
-    seed: int
-    file: str
-    damage: str
-    fault: str
-
-
 @dataclass(frozen=True)
 class Source:
     """A file that is not damaged, and a table of it; None if its columns have no table here."""
@@ -103,77 +87,27 @@ class Source:
         return self._known
 
 
-def run(seeds: Sequence[int], folder: Path, processes: int = 2) -> tuple[list[Finding], Counter[str]]:
-    """Damage and read one file for each seed. Returns the faults, and how often the kernels and pyarrow did what."""
+def run(seeds: Sequence[int], folder: Path, processes: int = 2) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Damage and read one file for each seed.
+
+    Returns what is told of those with a fault, and how often the kernels and pyarrow did what.
+    """
     _sources(folder)
-    shares = [seeds[i::processes] for i in range(processes)]
-    findings: list[Finding] = []
+    found = told_of("tests.reading.damaged_files", folder, seeds, processes, _SECONDS)
+    counts = sum((Counter(told.get("counts", ())) for told in found), Counter[str]())
+    return [told for told in found if "fault" in told], counts
+
+
+def _read(sources: Sequence[Source], scratch: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    source = sources[seed % len(sources)]
+    data, damage = _damaged(source.data, rng)
+    tell(file=source.name, damage=damage)
     counts: Counter[str] = Counter()
-    with ThreadPoolExecutor(processes) as pool:
-        for found in pool.map(lambda share: list(_share(share, folder)), shares):
-            for each in found:
-                if isinstance(each, Finding):
-                    findings.append(each)
-                else:
-                    counts += each
-    return findings, counts
-
-
-def _share(seeds: Sequence[int], folder: Path) -> Iterator[Finding | Counter[str]]:
-    """What the seeds give, read one after another by processes, of which a new one follows each that dies."""
-    rest = list(seeds)
-    while rest:
-        command = [sys.executable, "-m", "tests.reading.damaged_files", "--read", str(folder)]
-        with subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdin is not None and process.stdout is not None
-            try:
-                _line(process, _STARTING)
-                while rest:
-                    seed = rest.pop(0)
-                    process.stdin.write(f"{seed}\n".encode())
-                    told: dict[str, Any] = {}
-                    while "counts" not in told and (line := _line(process, _SECONDS)):
-                        told |= json.loads(line)
-                    if "counts" not in told:
-                        process.kill()
-                        told["fault"] = f"hangs or dies ({process.wait()}) in {told.get('act')}"
-                    if "fault" in told:
-                        yield Finding(seed, str(told.get("file")), str(told.get("damage")), str(told["fault"]))
-                    if "counts" not in told:
-                        break
-                    yield Counter(told["counts"])
-            finally:
-                process.kill()
-
-
-def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
-    return process.stdout.readline() if ready else b""
-
-
-def _read_all(folder: Path) -> None:
-    """Read files for seeds from standard input, and report on standard output."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    sources = _sources(folder)
-    with tempfile.TemporaryDirectory(prefix="deltaskip-damaged-") as scratch:
-        _tell(act="started")
-        for line in sys.stdin:
-            seed = int(line)
-            rng = random.Random(seed)
-            source = sources[seed % len(sources)]
-            data, damage = _damaged(source.data, rng)
-            _tell(file=source.name, damage=damage)
-            counts: Counter[str] = Counter()
-            try:
-                _compare(source, data, rng, Path(scratch), counts)
-            except Exception:
-                _tell(fault=traceback.format_exc()[-3000:])
-            _tell(counts=counts)
-
-
-def _tell(**members: object) -> None:
-    print(json.dumps(members), flush=True)
+    try:
+        _compare(source, data, rng, scratch, counts)
+    finally:
+        tell(counts=counts)
 
 
 def _compare(source: Source, data: bytes, rng: random.Random, scratch: Path, counts: Counter[str]) -> None:
@@ -183,23 +117,23 @@ def _compare(source: Source, data: bytes, rng: random.Random, scratch: Path, cou
     damaged.write_bytes(data)
     rows = pq.read_metadata(whole).num_rows
     chosen = np.array(sorted(rng.sample(range(rows), max(1, rows // 9))), np.int64)
-    _tell(act="small files")
+    tell(act="small files")
     # Files of one kind share what pyarrow has read of the first.
     assert all(opened is not None for _, opened in SmallFiles.runs([str(whole)])) or source.name == "row-groups"
     found = {(name, few): array for few in (False, True) for name, array in _small(damaged, chosen if few else None)}
-    _tell(act="pyarrow")
+    tell(act="pyarrow")
     decoded = _decoded(damaged)
     original = source.decoded(whole)
     for (name, few), array in found.items():
         expected = decoded.get((name, None))
         _check(source, name, array, expected, original.get((name, None)), chosen if few else None, counts)
-    _tell(act="few rows")
+    tell(act="few rows")
     for group, name, positions, array in _few(damaged, rng):
         _check(source, name, array, decoded.get((name, group)), original.get((name, group)), positions, counts)
-    _tell(act="filters")
+    tell(act="filters")
     _ask_filters(damaged, counts)
     if source.table is not None and rng.random() < 0.2:
-        _tell(act="scan")
+        tell(act="scan")
         (source.table / "1.parquet").write_bytes(data)
         counts["scans"] += 1
         try:
@@ -474,23 +408,16 @@ def _table(folder: Path, name: str, data: bytes) -> Path | None:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=1000, help="number of damaged files")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--seed", type=int, help="only this seed")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.read is not None:
-        _read_all(given.read)
-        return
-    seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
+    given = arguments(__doc__, 1000)
     with tempfile.TemporaryDirectory(prefix="deltaskip-damaged-") as folder:
-        findings, counts = run(seeds, Path(folder), given.processes)
+        if given.read is not None:
+            read_seeds(lambda: partial(_read, _sources(given.read), Path(folder)), _MEMORY_BYTES)
+            return
+        findings, counts = run(given.seeds, Path(folder), given.processes)
         names = [path.stem for path in sorted((Path(folder) / "files").iterdir())]
-    for finding in findings:
-        print(f"seed {finding.seed}: {finding.file}: {finding.damage}\n  {finding.fault}\n")
-    print(f"{len(findings)} faults in {len(seeds)} damaged copies of {len(names)} files: {', '.join(names)}")
+    for told in findings:
+        print(f"seed {told['seed']}: {told.get('file')}: {told.get('damage')}\n  {told['fault']}\n")
+    print(f"{len(findings)} faults in {len(given.seeds)} damaged copies of {len(names)} files: {', '.join(names)}")
     for what, count in sorted(counts.items()):
         print(f"  {what}: {count}")
     sys.exit(bool(findings))

@@ -1,5 +1,6 @@
 """Plans evaluated on Arrow data."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,7 @@ from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import from_arrow
 from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import LocalStorage
@@ -331,5 +333,6 @@ def test_batches_without_rows_and_columns_in_chunks_are_converted() -> None:
 
 
 def test_carried_columns_stay_as_they_are() -> None:
-    rows = pa.table({"_row-id-col-1": [7], "a": [1]})
-    assert converted("a BIGINT", rows, carried=["_row-id-col-1"]) == [{"a": 1, "_row-id-col-1": 7}]
+    plan = replace(planned("a BIGINT", parse_columns("a BIGINT")), carried=("_row-id-col-1",))
+    (batch,) = pa.table({"_row-id-col-1": [7], "a": [1]}).to_batches()
+    assert ArrowRows(plan).convert(batch).to_pylist() == [{"a": 1, "_row-id-col-1": 7}]

@@ -187,11 +187,6 @@ def test_given_values_of_generated_columns_are_checked_and_missing_ones_computed
     assert not plan(table, "a INT").rules
 
 
-def test_columns_carried_along_are_neither_matched_nor_added() -> None:
-    found = plan("a INT", "a INT, `_row-id-col-1` BIGINT", carried=["_row-id-col-1"], schema_mode="merge")
-    assert found.carried == ("_row-id-col-1",) and not found.changes_schema
-
-
 def test_a_merge_plans_the_merged_columns() -> None:
     found = plan("a INT, s STRUCT<x: INT>", "B STRING, S STRUCT<y: INT>", schema_mode="merge")
     assert found.changes_schema and found.schema.names == ("a", "s", "B")

@@ -1,6 +1,7 @@
 """The two evaluators of a plan against each other, and store assignment against Spark's INSERT."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,5 +267,6 @@ def test_collated_rules_compare_under_the_collation_of_the_table(spark: Any, tmp
 
 def test_carried_columns_are_written_beside_the_tables(spark: Any, tmp_path: Path) -> None:
     rows = pa.table({"n": [1], "_row-id-col-1": [7]})
-    plan = planned("n BIGINT, g BIGINT GENERATED ALWAYS AS (n + 1)", rows.schema, carried=["_row-id-col-1"])
+    plan = planned("n BIGINT, g BIGINT GENERATED ALWAYS AS (n + 1)", parse("n BIGINT"))
+    plan = replace(plan, carried=("_row-id-col-1",))
     assert by_spark(spark, rows, plan, tmp_path).to_pylist() == [{"n": 1, "g": 2, "_row-id-col-1": 7}]

@@ -6,13 +6,15 @@ import math
 import random
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import deltaskip as ds
 from deltaskip.errors import PredicateError
@@ -138,7 +140,11 @@ class Rows:
     def __init__(self, table: pa.Table, schema: t.StructType) -> None:
         self.table, self.schema = table, schema
         self.columns = {name: one_chunk(table[name]) for name in table.column_names}
-        cells = {(name,): domain_values(array) for name, array in self.columns.items()}
+        cells: dict[tuple[str, ...], list[Any]] = {}
+        for field in schema.fields:
+            cells[(field.name,)] = values = domain_values(self.columns[field.name])
+            for at, name in enumerate(field.type.names if isinstance(field.type, t.StructType) else ()):
+                cells[field.name, name] = [None if value is None else value[at] for value in values]
         self.each = [{name: values[at] for name, values in cells.items()} for at in range(len(table))]
 
     @classmethod
@@ -152,15 +158,39 @@ class Rows:
             arrays[name] = typed_array(given, arrow_type(field.type))
         return cls(pa.table(arrays), schema)
 
+    @classmethod
+    def with_values(cls, schema: t.StructType, values: Mapping[str, Sequence[Any]]) -> Rows:
+        """Return rows with the values of each column, from the start again where a column has fewer than another."""
+        count = max(map(len, values.values()))
+        arrays = {
+            field.name: typed_array(list(islice(cycle(values[field.name]), count)), arrow_type(field.type))
+            for field in schema.fields
+        }
+        return cls(pa.table(arrays), schema)
+
+    def check(self, text: str, zone: str = "UTC") -> None:
+        """Check that an expression has the values and the errors by column that it has row by row."""
+        node = bind_expression(parse_sql(text), self.schema, time_zone=zone)
+        assert type_of(node) is not None, "it is left to Spark"
+        found, alone = self.by_column(node, zone), self.by_row(node, zone)
+        assert found == alone, self.told(node, found, alone)
+
     def by_column(self, node: Node, zone: str) -> list[Any]:
-        """The values of all rows: those without one each by itself, the others together."""
+        """The values of all rows: those without one each by itself, the others together.
+
+        Checks that all rows together fail if one of them does.
+        """
         columns = {name: self.columns[name] for name in {path[0] for path in columns_of(node)}}
         evaluator = Evaluator(node, zone, _COLLATED_ORDER)
 
         def some(places: Sequence[int]) -> list[Any]:
-            taken = {name: array.take(pa.array(places)) for name, array in columns.items()}
+            whole = len(places) == len(self.table)
+            taken = columns if whole else {name: array.take(pa.array(places)) for name, array in columns.items()}
             try:
-                return list(map(shown, domain_values(evaluator.values(taken, len(places)))))
+                values = evaluator.values(taken, len(places))
+                values.validate(full=True)
+                assert values.type == arrow_type(type_of(node) or t.VOID)
+                return list(map(shown, domain_values(values)))
             except EvaluationError as error:
                 if len(places) == 1:
                     return [UNDECIDED if isinstance(error, Undecided) else ERROR]
@@ -169,6 +199,9 @@ class Rows:
 
         found = self.by_row(node, zone)
         together = [at for at, value in enumerate(found) if isinstance(value, tuple)]
+        if 0 < len(together) < len(found):
+            with pytest.raises(EvaluationError):
+                evaluator.values(columns, len(found))
         for places in ([at] for at, value in enumerate(found) if not isinstance(value, tuple)):
             found[places[0]] = some(places)[0]
         for at, value in zip(together, some(together) if together else (), strict=True):

@@ -13,14 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import DataType
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import simple_string
-from deltaskip.sparkexpr.values.arrow_values import typed_array
 from tests.sparkexpr.edges import _NAMES, calls
 from tests.sparkexpr.random_expressions import ERROR, Rows, bound
 from tests.sparkexpr.spark_random_expressions import Asked, Mode, session
@@ -94,9 +90,8 @@ def answers() -> dict[str, dict[str, str]]:
 def rows() -> Rows:
     """One row with a value and NULL of each type."""
     values = list(_VALUES.values())
-    cells = {f.name: values[int(f.name[1:])] if f.name[0] == "v" else None for f in SCHEMA.fields}
-    arrays = {f.name: typed_array([cells[f.name]], arrow_type(f.type)) for f in SCHEMA.fields}
-    return Rows(pa.table(arrays), SCHEMA)
+    cells = {f.name: [values[int(f.name[1:])] if f.name[0] == "v" else None] for f in SCHEMA.fields}
+    return Rows.with_values(SCHEMA, cells)
 
 
 @cache

@@ -47,7 +47,6 @@ from deltaskip.storage import join
 from deltaskip.storage.location import LOG_FOLDER
 
 _DIGITS = regex(r"^\d{20}\.", re.ASCII)
-_KNOWN = frozenset(("commitInfo", "add", "remove", "cdc", "checkpointMetadata", "sidecar", *STATE_ACTIONS))
 
 
 def file_violations(facts: TableFacts) -> Iterator[Found]:

@@ -6,7 +6,7 @@ A table that cannot be opened is verified, too: what is wrong is a finding, and 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from deltaskip.errors import ChecksumWarning, CorruptLog, DeltaSkipError, StatisticsWarning
@@ -114,8 +114,4 @@ def _finding(found: Found) -> Finding:
     rule = RULES[found.rule]
     message = found.message if found.message.endswith((".", "…")) else f"{found.message}."
     texts = rule.name, rule.source, rule.severity, message
-    return Finding(*texts, tuple(found.versions), _unique(found.paths), rule.repair)
-
-
-def _unique(paths: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(paths))
+    return Finding(*texts, tuple(found.versions), tuple(dict.fromkeys(found.paths)), rule.repair)

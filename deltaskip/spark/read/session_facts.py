@@ -34,12 +34,9 @@ _answers: dict[tuple[object, str], Any] = {}
 _lock = new_lock()
 
 
-def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> SessionFacts:
-    """Return the facts of a session for a scan. The session is not asked for facts that the scan does not need.
-
-    listing: `by_spark` of `listing_of`. Raises as `listing_of` does.
-    """
-    return facts_in_flight(spark, scan, listing)[1]()
+def session_facts(spark: SparkSession, scan: PlannedScan) -> SessionFacts:
+    """Return the facts of a session for a scan. The session is not asked for facts that the scan does not need."""
+    return facts_in_flight(spark, scan)[1]()
 
 
 def facts_in_flight(
@@ -48,6 +45,8 @@ def facts_in_flight(
     """Return `session_facts` before a server has said which functions it has, and the function that waits for it.
 
     The first are right unless functions of the session hide Spark's; then the second have another meaning.
+
+    listing: `by_spark` of `listing_of`. Raises as `listing_of` does.
     """
     needs, snapshot = SessionNeeds.of(scan), scan.snapshot
     meaning, meaning_then = meaning_in_flight(spark, [scan.given], snapshot.schema)

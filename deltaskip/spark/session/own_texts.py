@@ -161,23 +161,23 @@ def check_functions(spark: SparkSession, names: Set[str] = OWN_FUNCTIONS) -> Non
         )
 
 
-def hidden_functions(spark: SparkSession, names: Set[str], settings: Any = None) -> frozenset[str]:
+def hidden_functions(spark: SparkSession, names: Set[str]) -> frozenset[str]:
     """Return those of some names of Spark's functions that functions of the session hide.
 
     The session is asked each time, because it may get a function at any time. This takes 0.1 ms unless a classic
     session has functions of its own. On a server before Spark 4.2, it takes 40 ms for a few names and 0.3 s for many,
     and 5 to 10 ms once they were asked for.
 
-    Args:
-        spark: The session.
-        names: The names, in lower case.
-        settings: The settings of the session, if they are known.
+    names: In lower case.
     """
-    return hidden_in_flight(spark, names, settings)()
+    return hidden_in_flight(spark, names)()
 
 
 def hidden_in_flight(spark: SparkSession, names: Set[str], settings: Any = None) -> Callable[[], frozenset[str]]:
-    """Ask the session as `hidden_functions` does, and return the function that waits for the answer of a server."""
+    """Ask the session as `hidden_functions` does, and return the function that waits for the answer of a server.
+
+    settings: The settings of the session, if they are known.
+    """
     names = frozenset(names).difference(SYNTAX)
     if names and not is_classic(spark):
         return _asked_of_server(spark, names, spark.conf if settings is None else settings)

@@ -212,7 +212,7 @@ def _elt(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if args[0] is None:
         return None
     if not 1 <= args[0] < len(args):
-        raise _beyond(args[0], len(args) - 1)
+        raise EvaluationError(f"There is no value {args[0]} of {len(args) - 1} (INVALID_ARRAY_INDEX).")
     return args[args[0]]
 
 
@@ -226,10 +226,6 @@ def _elt_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     if v.any_set((given < 1) | (given >= len(args)), args[0]):
         raise v.NotByColumn
     return pc.choose(pc.subtract(args[0], _ONE), *(v.as_array(each, len(args[0])) for each in args[1:]))
-
-
-def _beyond(number: int, count: int) -> EvaluationError:
-    return EvaluationError(f"There is no value {number} of {count} (INVALID_ARRAY_INDEX).")
 
 
 def _levenshtein(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:

@@ -402,7 +402,9 @@ def absolute_step(type_: t.DataType, domain: Domain) -> steps.Step:
 
 def sign(type_: t.DataType, domain: Domain) -> steps.Step:
     """Return the step of `sign(x)`."""
-    return steps.rising(domain, lambda x: x if x == NAN else ordinal_of(t.DOUBLE, float(_sign(x))))
+    return steps.rising(
+        domain, lambda x: x if x == NAN else ordinal_of(t.DOUBLE, float(compare_floats(value_at(t.DOUBLE, x), 0.0)))
+    )
 
 
 def bits_turned(type_: t.DataType, domain: Domain) -> steps.Step:
@@ -438,10 +440,6 @@ def _is_long(type_: t.DataType) -> bool:
 def _rounded(x: int, rounding: str) -> int:
     """`x` rounded to 34 digits, as Spark rounds a decimal when it changes the sign."""
     return x if abs(x) < 10**34 else int(context(34, rounding).create_decimal(x))
-
-
-def _sign(ordinal: int) -> int:
-    return compare_floats(value_at(t.DOUBLE, ordinal), 0.0)
 
 
 def _whole(type_: t.DataType, domain: Domain, up: bool) -> steps.Step | None:

@@ -237,7 +237,13 @@ def _json(data_type: t.DataType) -> Any:
         case t.DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
         case t.StructType(fields):
-            return {"type": "struct", "fields": [_field_json(f) for f in fields]}
+            return {
+                "type": "struct",
+                "fields": [
+                    {"name": f.name, "type": _json(f.type), "nullable": f.nullable, "metadata": dict(f.metadata)}
+                    for f in fields
+                ],
+            }
         case t.ArrayType(element, contains_null):
             return {"type": "array", "elementType": _json(element), "containsNull": contains_null}
         case t.MapType(key, value, value_contains_null):
@@ -253,15 +259,6 @@ def _json(data_type: t.DataType) -> Any:
             return data_type.name
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no JSON form.")
-
-
-def _field_json(field: t.StructField) -> dict[str, Any]:
-    return {
-        "name": field.name,
-        "type": _json(field.type),
-        "nullable": field.nullable,
-        "metadata": dict(field.metadata),
-    }
 
 
 def _simple(data_type: t.DataType, field: t.StructField | None, path: str) -> str:

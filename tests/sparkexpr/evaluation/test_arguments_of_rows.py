@@ -3,15 +3,11 @@
 import random
 from typing import Any
 
-import pyarrow as pa
-
-from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from deltaskip.sparkexpr.values.arrow_values import typed_array
 from tests.each import each
 from tests.extent import extent, seed
 from tests.sparkexpr.evaluation.test_python_calls import texts
-from tests.sparkexpr.random_expressions import Rows, bound
+from tests.sparkexpr.random_expressions import Rows
 
 SCHEMA = parse_columns(
     "s STRING, u STRING, url STRING, i INT, j INT, b BINARY, id BIGINT, day DATE, ts TIMESTAMP, t STRING,"
@@ -97,18 +93,9 @@ def table(chance: random.Random, count: int) -> Rows:
         "m": lambda: tuple((key, of(None, 2)) for key in "abc"[: chance.randrange(4)]),
         "st": lambda: (of(None, 1), or_null(text)),
     }
-    cells = {name: [or_null(value) for _ in range(count)] for name, value in made.items()}
-    arrays = {field.name: typed_array(cells[field.name], arrow_type(field.type)) for field in SCHEMA.fields}
-    return Rows(pa.table(arrays), SCHEMA)
+    return Rows.with_values(SCHEMA, {name: [or_null(value) for _ in range(count)] for name, value in made.items()})
 
 
 def test_values_by_column_are_those_of_single_rows() -> None:
     rows = table(random.Random(seed()), extent(60, 600))
-
-    def check(text: str) -> None:
-        node = bound(text, SCHEMA, ZONE, True)
-        assert node is not None
-        found, wanted = rows.by_column(node, ZONE), rows.by_row(node, ZONE)
-        assert found == wanted, rows.told(node, found, wanted)
-
-    each(texts(CALLS), check)
+    each(texts(CALLS), lambda text: rows.check(text, ZONE))

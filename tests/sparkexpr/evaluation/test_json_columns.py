@@ -6,16 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
-from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.evaluation.columns import Evaluator
-from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
+from deltaskip.sparkexpr.values.arrow_values import domain_values
 from tests.each import each
 from tests.sparkexpr.kernels.test_json_paths import ODD
+from tests.sparkexpr.random_expressions import Rows
 
 SCHEMA = parse_columns("js STRING, t STRING, i INT, f BOOLEAN")
 EXPRESSIONS = (
@@ -77,27 +76,7 @@ def test_values_by_column_are_those_of_each_row() -> None:
         "i": [chance.choice([None, *range(-3, 9)]) for _ in range(rows)],
         "f": [chance.choice([None, True, False]) for _ in range(rows)],
     }
-    columns = {f.name: typed_array(cells[f.name], arrow_type(f.type)) for f in SCHEMA.fields}
-
-    def alone(node: Any, at: int) -> Any:
-        try:
-            return repr(evaluate(node, {(name,): given[at] for name, given in cells.items()}))
-        except EvaluationError:
-            return EvaluationError
-
-    def check(text: str) -> None:
-        node = bind_expression(parse_sql(text), SCHEMA)
-        type_ = type_of(node)
-        assert type_ is not None
-        wanted = [alone(node, at) for at in range(rows)]
-        good = [at for at, each in enumerate(wanted) if each is not EvaluationError]
-        chosen = {name: column.take(pa.array(good, pa.int64())) for name, column in columns.items()}
-        found = Evaluator(node).values(chosen, len(good))
-        found.validate(full=True)
-        assert found.type == arrow_type(type_)
-        assert [repr(each) for each in domain_values(found)] == [wanted[at] for at in good]
-
-    each(EXPRESSIONS, check)
+    each(EXPRESSIONS, Rows.with_values(SCHEMA, cells).check)
 
 
 def test_an_element_beyond_its_type_makes_the_whole_null() -> None:

@@ -7,17 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deltaskip.sparkexpr import EvaluationError, Undecided, parse_sql
+from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.evaluation import evaluate
-from deltaskip.sparkexpr.evaluation.columns import Evaluator
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import ArrayType, DataType, MapType, StructType
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
+from deltaskip.sparkexpr.values.arrow_values import typed_array
 from tests.each import each
+from tests.sparkexpr.random_expressions import Rows
 
 SCHEMA = parse_columns(
     "i INT, s STRING, d DOUBLE, a ARRAY<INT>, b ARRAY<INT>, t ARRAY<STRING>, n ARRAY<ARRAY<INT>>, f ARRAY<DOUBLE>,"
@@ -104,40 +103,7 @@ def test_values_by_column_are_those_of_each_row(kind: str) -> None:
         columns = {name: column.slice(13, 50) for name, column in columns.items()}
     if kind == "hidden":
         columns = {name: hiding(column, at) for at, (name, column) in enumerate(columns.items())}
-    count = len(columns["i"])
-    paths = list(columns)
-    rows = list(zip(*(domain_values(columns[name]) for name in paths), strict=True))
-
-    def check(text: str) -> None:
-        node = bind_expression(parse_sql(text), SCHEMA)
-        type_ = type_of(node)
-        assert type_ is not None, "it has no type"
-        wanted = []
-        for row in rows:
-            try:
-                wanted.append(
-                    evaluate(node, {(name,): value for name, value in zip(paths, row, strict=True)} | fields(row))
-                )
-            except Undecided:
-                raise
-            except EvaluationError:
-                wanted.append(EvaluationError)
-        good = np.array([value is not EvaluationError for value in wanted])
-        if not good.all():
-            with pytest.raises(EvaluationError):
-                Evaluator(node).values(columns, count)
-        kept = {name: column.filter(pa.array(good)) for name, column in columns.items()}
-        found = Evaluator(node).values(kept if not good.all() else columns, int(good.sum()))
-        assert found.type == arrow_type(type_)
-        assert list(map(repr, domain_values(found))) == [
-            repr(value) for value in wanted if value is not EvaluationError
-        ]
-
-    def fields(row: tuple[Any, ...]) -> dict[tuple[str, ...], Any]:
-        struct = row[paths.index("st")]
-        return {("st", name): None if struct is None else struct[at] for at, name in enumerate(("x", "y", "z"))}
-
-    each(texts(), check)
+    each(texts(), Rows(pa.table(columns), SCHEMA).check)
 
 
 def hiding(column: pa.Array, seed: int) -> pa.Array:

@@ -4,19 +4,9 @@ import random
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
-
-from deltaskip.sparkexpr import EvaluationError, parse_sql
-from deltaskip.sparkexpr.bind import bind_expression
-from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.evaluation import evaluate
-from deltaskip.sparkexpr.evaluation.columns import Evaluator
-from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import VOID
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
 from tests.each import each
+from tests.sparkexpr.random_expressions import Rows
 
 SCHEMA = parse_columns("x DOUBLE, f FLOAT, i BIGINT, d DECIMAL(22,4), e DECIMAL(38,18), s STRING, t STRING, u STRING")
 FORMATS = [
@@ -79,36 +69,4 @@ def cells(chance: random.Random, rows: int) -> dict[str, list[Any]]:
 
 
 def test_values_by_column_are_those_of_each_row() -> None:
-    given = cells(random.Random(5), 120)
-    rows = max(map(len, given.values()))
-    given = {name: [values[at % len(values)] for at in range(rows)] for name, values in given.items()}
-    given["f"] = typed_array(given["f"], pa.float32()).to_pylist()
-    columns = {f.name: typed_array(given[f.name], arrow_type(f.type)) for f in SCHEMA.fields}
-
-    def alone(node: Any, at: int) -> Any:
-        try:
-            return repr(evaluate(node, {(name,): values[at] for name, values in given.items()}))
-        except EvaluationError as error:
-            return type(error)
-
-    def some(node: Any, at: list[int]) -> list[str]:
-        chosen = {name: column.take(pa.array(at, pa.int64())) for name, column in columns.items()}
-        found = Evaluator(node).values(chosen, len(at))
-        found.validate(full=True)
-        assert found.type == arrow_type(type_of(node) or VOID)
-        return [repr(value) for value in domain_values(found)]
-
-    def check(text: str) -> None:
-        node = bind_expression(parse_sql(text), SCHEMA)
-        wanted = [alone(node, at) for at in range(rows)]
-        good = [at for at, value in enumerate(wanted) if isinstance(value, str)]
-        assert some(node, good) == [wanted[at] for at in good]
-        for at in [at for at, value in enumerate(wanted) if value is EvaluationError][::9]:
-            try:
-                found: Any = some(node, [at])
-            except EvaluationError as error:
-                assert not isinstance(error, Undecided)
-                continue
-            raise AssertionError(f"row {at} fails alone, and here has {found}")
-
-    each(EXPRESSIONS, check)
+    each(EXPRESSIONS, Rows.with_values(SCHEMA, cells(random.Random(5), 120)).check)

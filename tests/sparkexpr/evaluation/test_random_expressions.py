@@ -3,12 +3,8 @@
 import itertools
 import random
 
-import pyarrow as pa
-
-from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import simple_string
-from deltaskip.sparkexpr.values.arrow_values import typed_array
 from tests.extent import extent, seed, some
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.random_expressions import ZONES, Maker, Rows, bound, with_a_column
@@ -44,8 +40,7 @@ def test_an_argument_that_is_null_in_some_rows_is_null_by_column() -> None:
             if node is None:
                 continue
             given = {"k": [value, None] * 3, "c": [edges[0], edges[-1], None, None, edges[1], edges[0]]}
-            arrays = [typed_array(given[field.name], arrow_type(field.type)) for field in schema.fields]
-            table = Rows(pa.table(arrays, ["k", "c"]), schema)
+            table = Rows.with_values(schema, given)
             found, alone = (by(node, "Europe/Berlin") for by in (table.by_column, table.by_row))
             assert found == alone, f"{sql} of {simple_string(type_)}: {table.told(node, found, alone)}"
             tried += 1
