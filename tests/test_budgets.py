@@ -65,7 +65,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "spark": 14_650,
     "sparkexpr": 16_950,
     "statements": 1_500,
-    "stats": 3_300,
+    "stats": 3_400,
     "storage": 2_650,
     "table": 3_250,
     "transforms": 200,

@@ -19,13 +19,13 @@ from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.boxes import WkbType
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
-from deltaskip.stats.footer_columns import leaf_paths
+from deltaskip.stats.footer_columns import inner_columns, leaf_paths
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
 from deltaskip.storage.uploads import PART_BYTES, publish_growing
@@ -78,8 +78,9 @@ class OpenDataFile:
     ) -> None:
         self.without_statistics = without_statistics
         statistics: bool | list[str] = True
-        if without_statistics:
-            leaves = (leaf for field in schema for leaf in leaf_paths(field.name, field.type))
+        if without_statistics or any(pa.types.is_nested(kind) for kind in schema.types):
+            # No reader uses bounds of elements, keys and values.
+            leaves = (leaf for field in schema for leaf in leaf_paths(field.name, field.type, repeated=False))
             statistics = [leaf for leaf in leaves if leaf not in without_statistics] or False
         self._path = path
         self._location = location
@@ -212,22 +213,37 @@ def _filter_options(filters: Mapping[str, int]) -> dict[str, Any]:
 
 
 def dictionary_columns(table: pa.Table) -> list[str]:
-    """Leaves that repeat enough of their values for a dictionary; nested ones always try."""
+    """Leaves that repeat enough of their values for a dictionary."""
     found: list[str] = []
     step = max(1, len(table) // _SAMPLE_ROWS)
     sample = None if step == 1 else pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if isinstance(column.type, WkbType):
-            column = column.cast(column.type.storage_type)
-        if pa.types.is_nested(column.type):
-            found.extend(leaf_paths(name, column.type))
-        elif not pa.types.is_boolean(column.type):
-            values = column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample)
-            if len(values) == _SAMPLE_ROWS and len(values.take(_SOME).unique()) > _NEARLY_ALL * len(_SOME):
-                continue
-            if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
-                found.append(name)
+        values = one_chunk(column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample))
+        found.extend(leaf for leaf, each in _leaf_values(name, values) if _repeats(each))
     return found
+
+
+def _leaf_values(name: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """The values of each leaf of a column; see `leaf_paths`."""
+    columns = inner_columns(name, values.type)
+    if columns is None:
+        yield name, values.storage if isinstance(values, pa.ExtensionArray) else values
+        return
+    if pa.types.is_struct(values.type):
+        inner = [values.field(i) for i in range(len(columns))]
+    else:
+        inner = [values.keys, values.items] if pa.types.is_map(values.type) else [values.values]
+    for (path, _), each in zip(columns, inner, strict=True):
+        yield from _leaf_values(path, each)
+
+
+def _repeats(values: pa.Array) -> bool:
+    """Whether the values of a sample repeat enough for a dictionary."""
+    if pa.types.is_boolean(values.type):
+        return False
+    if len(values) >= _SAMPLE_ROWS and len(values.take(_SOME).unique()) > _NEARLY_ALL * len(_SOME):
+        return False
+    return len(values.unique()) <= max(16, _MOST_DISTINCT * len(values))
 
 
 def leaves_with_nan(table: pa.Table) -> Iterator[str]:

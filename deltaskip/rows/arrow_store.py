@@ -113,7 +113,11 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: t.DataType, path: _PATH, ta
     if pa.types.is_nested(keys.type):
         keys = arrow_array([repr(each) for each in keys.to_pylist()], pa.string())
     encoded = one_chunk(keys).dictionary_encode()
-    codes = np.asarray(rows).astype(np.int64) * len(encoded.dictionary) + np.asarray(encoded.indices)
+    row, code = np.asarray(rows), np.asarray(encoded.indices)
+    if ((code[1:] > code[:-1]) | (row[1:] != row[:-1])).all():
+        # Maps that name their keys in one order, as most do, have them in the order of the dictionary.
+        return
+    codes = row.astype(np.int64) * len(encoded.dictionary) + code
     order = np.argsort(codes, kind="stable")
     twice = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     if len(twice):

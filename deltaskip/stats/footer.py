@@ -14,7 +14,8 @@ on the writer. Whether `min_value` and `max_value` are exact depends on the writ
 
 Statistics that contradict each other prove nothing.
 A null count is used if every row group has one; the null count of a nested field only from parquet-mr, which counts
-rows whose parent is null. Dates and timestamps that may be in the calendar before 1582 are unknown.
+rows whose parent is null. pyarrow counts the values at each definition level, from which the null counts of nested
+fields, arrays, maps and variants follow. Dates and timestamps that may be in the calendar before 1582 are unknown.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _WRITER = regex(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
 COLUMNS, GROUP_ROWS = 1, 3
 META, NUM_VALUES, _CHUNK_BYTES, _DATA_PAGE, _DICTIONARY_PAGE, STATISTICS = 3, 5, 7, 9, 11, 12
-_SIZES, _DEFINED = 16, 3
+_SIZES, _REPEATED_AT, _DEFINED = 16, 2, 3
 NULL_COUNT, MAX, MIN, MAX_EXACT, MIN_EXACT, NAN_COUNT = 3, 5, 6, 7, 8, 9
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """The errors that a damaged footer causes."""
@@ -133,6 +134,7 @@ class FooterColumn:
     prove no bound.
     not_before: Bounds below it may be in another calendar and count as unknown.
     orders_nan: The writer orders NaN last, so that a NaN in a float column is its maximum.
+    level: The definition level from which on a nested column is not null; None if its writer's histograms are not used.
     required: Whether every row has a value.
     """
 
@@ -144,6 +146,7 @@ class FooterColumn:
     counts_nulls: bool = False
     not_before: int | None = None
     orders_nan: bool = False
+    level: int | None = None
     required: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -185,11 +188,14 @@ class Planner:
         writer = writer_of(footer.created_by)
         mr = writer[0] == b"parquet-mr" and writer[1:] >= (1, 10)
         counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
+        level = None
+        if writer[0] == b"parquet-cpp-arrow" and writer[1] >= 20 and not (counts or node.is_repeated):
+            level = sum(not each.required for each in nodes)
         old = node.is_leaf and calendar[node.physical_type == _INT96]
         not_before = GREGORIAN_FROM.get(column.type) if old else None
         source = type_of_leaf(node) if node.is_leaf and not node.is_repeated and column.bounded else None
         if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
-            return FooterColumn(column, nodes, counts_nulls=counts, not_before=not_before)
+            return FooterColumn(column, nodes, counts_nulls=counts, not_before=not_before, level=level)
         numbers = node.physical_type in (1, 2)
         whole = mr or (writer[0] == b"parquet-cpp-arrow" and writer[1] >= 10)
         proves = (
@@ -207,6 +213,7 @@ class Planner:
             counts_nulls=counts,
             not_before=not_before,
             orders_nan=mr,
+            level=level,
         )
 
 
@@ -318,6 +325,8 @@ def _chunk(group: Mapping[int, Any], leaf: int) -> Mapping[int, Any]:
 def _null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> int | None:
     if plan.required:
         return 0
+    if plan.level is not None:
+        return _nulls_below(plan, plan.level, groups)
     if not plan.counts_nulls or plan.nodes is None:
         return None
     total = 0
@@ -340,10 +349,29 @@ def _nulls(meta: Mapping[int, Any]) -> int | None:
     return sum(levels[:-1]) if count is None and levels else count
 
 
+def _nulls_below(plan: FooterColumn, level: int, groups: Sequence[Mapping[int, Any]]) -> int | None:
+    """The number of values below a definition level: a row has one if the column, or a struct around it, is null."""
+    if not plan.nodes or plan.nodes[-1].first_leaf < 0:
+        return None
+    total = 0
+    for group in groups:
+        meta = _chunk(group, plan.nodes[-1].first_leaf)
+        sizes = meta.get(_SIZES, {})
+        defined: Sequence[int] = sizes.get(_DEFINED, ())
+        begun = (sizes.get(_REPEATED_AT) or [meta[NUM_VALUES]])[0]
+        # A value of repetition level 0 begins each row.
+        if len(defined) <= level or sum(defined) != meta[NUM_VALUES] or begun != group[GROUP_ROWS]:
+            return None
+        total += sum(defined[:level])
+    return total
+
+
 def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], rows: int) -> int | None:
     """The null count of an array, map or variant: 0 where it is required, or where no value below it is missing."""
     if plan.required or rows == 0:
         return 0
+    if plan.level is not None:
+        return _nulls_below(plan, plan.level, groups)
     if not plan.counts_nulls or plan.nodes is None or plan.nodes[-1].first_leaf < 0:
         return None
     statistics = (_chunk(group, plan.nodes[-1].first_leaf).get(STATISTICS, {}) for group in groups)

@@ -75,17 +75,28 @@ class ParquetNode:
         return int(self.element[_TYPE])
 
 
-def leaf_paths(name: str, data_type: pa.DataType) -> tuple[str, ...]:
-    """Return the path of each leaf of an Arrow column in Parquet's schema, such as `tags.list.element`."""
-    if pa.types.is_struct(data_type):
-        inner = [(field.name, field.type) for field in data_type]
-    elif pa.types.is_list(data_type):
-        inner = [("list.element", data_type.value_type)]
-    elif pa.types.is_map(data_type):
-        inner = [("key_value.key", data_type.key_type), ("key_value.value", data_type.item_type)]
-    else:
+def leaf_paths(name: str, data_type: pa.DataType, repeated: bool = True) -> tuple[str, ...]:
+    """Return the path of each leaf of an Arrow column in Parquet's schema, such as `tags.list.element`.
+
+    repeated: Whether leaves of arrays and maps are among them.
+    """
+    inner = inner_columns(name, data_type)
+    if inner is None:
         return (name,)
-    return tuple([f"{name}.{path}" for each, kind in inner for path in leaf_paths(each, kind)])
+    if not (repeated or pa.types.is_struct(data_type)):
+        return ()
+    return tuple([leaf for path, kind in inner for leaf in leaf_paths(path, kind, repeated)])
+
+
+def inner_columns(name: str, data_type: pa.DataType) -> list[tuple[str, pa.DataType]] | None:
+    """Return the paths and types of the fields, the elements, or the keys and values of a column; None for a leaf."""
+    if pa.types.is_struct(data_type):
+        return [(f"{name}.{field.name}", field.type) for field in data_type]
+    if pa.types.is_list(data_type):
+        return [(f"{name}.list.element", data_type.value_type)]
+    if pa.types.is_map(data_type):
+        return [(f"{name}.key_value.key", data_type.key_type), (f"{name}.key_value.value", data_type.item_type)]
+    return None
 
 
 def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:

@@ -81,6 +81,32 @@ def test_footers_have_no_bounds_of_columns_with_nan_since_readers_would_miss_it(
     assert json.loads(file.stats or "")["maxValues"]["d"] == "NaN"
 
 
+def test_each_leaf_has_a_dictionary_if_its_values_repeat_and_bounds_if_it_is_in_no_array(tmp_path: Path) -> None:
+    count = 5000
+    each, few = pa.array(range(count), pa.int64()), pa.array([i % 7 for i in range(count)], pa.int64())
+    offsets = pa.array(range(count + 1), pa.int32())
+    columns = {
+        "s": pa.StructArray.from_arrays([each, few, pa.ListArray.from_arrays(offsets, few)], ["a", "b", "l"]),
+        "l": pa.ListArray.from_arrays(offsets, each),
+        "m": pa.MapArray.from_arrays(offsets, few, each),
+    }
+    for rows in (pa.table(columns), pa.table(columns).slice(1)):
+        folder = tmp_path / str(len(rows))
+        [file] = write_data_files(rows.to_batches(), _layout(folder, from_arrow(rows.schema))).files
+        group = pq.ParquetFile(folder / decode_path(file.path)).metadata.row_group(0)
+        found = [group.column(i) for i in range(group.num_columns)]
+        shapes = {leaf.path_in_schema: (leaf.has_dictionary_page, leaf.is_stats_set) for leaf in found}
+        assert shapes == {
+            "s.a": (False, True),
+            "s.b": (True, True),
+            "s.l.list.element": (True, False),
+            "l.list.element": (False, False),
+            "m.key_value.key": (True, False),
+            "m.key_value.value": (False, False),
+        }
+        assert json.loads(file.stats or "")["nullCount"] == {"s": {"a": 0, "b": 0, "l": 0}, "l": 0, "m": 0}
+
+
 def test_a_first_nan_in_a_later_row_group_begins_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 1)
     values = [[1.0], [2.0], [float("nan")], [3.0]]

@@ -320,8 +320,22 @@ def test_values_that_no_reader_could_read_are_refused_by_column(tmp_path: Path) 
                 RowViolation,
                 "the key 1 twice in the map c",
             ),
+            (
+                "c MAP<STRING, INT>",
+                pa.array([[("a", 1), ("b", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
+                RowViolation,
+                "the key b twice in the map c",
+            ),
         ],
         lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
+
+
+def test_maps_may_name_their_keys_in_any_order(tmp_path: Path) -> None:
+    maps = [[("a", 1), ("b", 2)], [("b", 1), ("a", 2)], None, [], [("a", 1)], [("a", 3), ("c", 4)]]
+    assert (
+        stored(tmp_path, "c MAP<STRING, INT>", pa.table({"c": pa.array(maps, pa.map_(pa.string(), pa.int32()))}))[1]
+        == maps
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -214,6 +215,57 @@ def test_a_repeated_field_is_no_column_of_values(tmp_path: Path) -> None:
     path = footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], MR, repetition=2)
     assert found(path, t.LONG) == (None, None, None)
     assert found(path, t.ArrayType(t.LONG)) == (None, None, None)
+
+
+INSIDE = [
+    {"s": {"x": 1, "l": [1, None]}, "l": [{"y": 1}], "m": [("a", None)]},
+    {"s": {"x": None, "l": None}, "l": [], "m": []},
+    {"s": None, "l": None, "m": None},
+    {"s": None, "l": [{"y": None}, None], "m": [("a", 1), ("b", None)]},
+]
+NUMBERS = pa.list_(pa.int32())
+INSIDE_SCHEMA = pa.schema(
+    {
+        "s": pa.struct([("x", pa.int32()), ("l", NUMBERS)]),
+        "l": pa.list_(pa.struct([("y", pa.int32())])),
+        "m": pa.map_(pa.string(), pa.int32()),
+    }
+)
+
+
+@pytest.mark.parametrize("rows_of_a_group", [1, 3, 100])
+@pytest.mark.parametrize("bounds", [True, False])
+def test_footers_of_pyarrow_count_nulls_of_nested_columns(tmp_path: Path, rows_of_a_group: int, bounds: bool) -> None:
+    rows = pa.Table.from_pylist(INSIDE, INSIDE_SCHEMA)
+    path = tmp_path / "nested.parquet"
+    pq.write_table(rows, path, row_group_size=rows_of_a_group, write_statistics=bounds)
+    result = compute([path], INSIDE_SCHEMA, mode="footer")
+    assert parsed(result["stats"][0].as_py())["nullCount"] == {"s": {"x": 3, "l": 3}, "l": 1, "m": 1}
+
+
+LEVELS = {
+    "missing": ({}, None),
+    "of all rows": ({3: [1, 2, 7]}, 3),
+    "of fewer values": ({3: [1, 2, 6]}, None),
+    "of fewer levels": ({3: [3, 7]}, None),
+    "of other rows": ({2: [9, 1], 3: [1, 2, 7]}, None),
+}
+
+
+@pytest.mark.parametrize(("sizes", "nulls"), LEVELS.values(), ids=LEVELS)
+@pytest.mark.parametrize("writer", [CPP, "parquet-cpp-arrow version 19.0.0", RS, ""])
+def test_only_histograms_of_pyarrow_that_fit_their_row_group_are_used(
+    tmp_path: Path, sizes: dict[int, list[int]], nulls: int | None, writer: str
+) -> None:
+    chunk = {1: 2, 2: [0], 3: [b"s", b"c"], 4: 0, 5: 10, 6: 80, 7: 80, 9: 4, 16: sizes}
+    schema = [{4: b"schema", 5: 1}, {3: 1, 4: b"s", 5: 1}, {1: 2, 3: 1, 4: b"c"}]
+    groups = [{1: [{2: 4, 3: chunk}], 2: 80, 3: 10}]
+    body = thrift_struct({1: 1, 2: schema, 3: 10, 4: groups, 6: writer.encode(), 7: [{1: {}}]})
+    path = tmp_path / "made.parquet"
+    path.write_bytes(b"PAR1" + body + struct.pack("<I", len(body)) + b"PAR1")
+    schema = t.StructType((t.StructField("s", t.StructType((t.StructField("c", t.LONG),))),))
+    stats = parsed(compute([path], schema, mode="footer")["stats"][0].as_py())
+    assert stats["nullCount"]["s"].get("c") == (nulls if writer == CPP else None)
 
 
 def test_bytes_that_were_changed_give_statistics_or_an_error_of_ours(tmp_path: Path) -> None:
