@@ -229,10 +229,12 @@ def _leaf_values(name: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     if columns is None:
         yield name, values.storage if isinstance(values, pa.ExtensionArray) else values
         return
-    if pa.types.is_struct(values.type):
-        inner = [values.field(i) for i in range(len(columns))]
+    if pa.types.is_list(values.type):
+        # Without those of other rows: the values of a slice are those of the whole array.
+        inner = [list_items(values)]
     else:
-        inner = [values.keys, values.items] if pa.types.is_map(values.type) else [values.values]
+        fields = list_items(map_lists(values)) if pa.types.is_map(values.type) else values
+        inner = [fields.field(i) for i in range(len(columns))]
     for (path, _), each in zip(columns, inner, strict=True):
         yield from _leaf_values(path, each)
 
