@@ -527,10 +527,11 @@ def is_outdated(storage: Storage, segment: LogSegment) -> bool:
     """Whether a newer checkpoint, if there is one, should replace a segment's checkpoint and commits.
 
     It should if there are many commits, because the next checkpoint would read all of them again, or if the log was
-    cleaned up since, because the next checkpoint could not read the old one.
+    cleaned up since, because nobody can read the old one.
     """
     commits = segment.commits
-    return len(commits) > _MOST_COMMITS or (bool(commits) and not storage.exists(commits[0].path))
+    is_deleted = (bool(commits) and not storage.exists(commits[0].path)) or _is_gone(storage, segment)
+    return len(commits) > _MOST_COMMITS or is_deleted
 
 
 def _is_gone(storage: Storage, segment: LogSegment) -> bool:

@@ -14,7 +14,7 @@ from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
-from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
+from deltaskip.log import Snapshot, check_same_table, is_cleaned_up, load_snapshot, refresh
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
 from deltaskip.log.loading import of_one_table
@@ -616,6 +616,8 @@ class DeltaTable(
     def clean_up_log(self) -> list[str]:
         """Delete log files older than `delta.logRetentionDuration` that no retained version needs.
 
+        If the version of this table was read from a checkpoint that is deleted, the table moves to the latest version.
+
         Returns:
             Names of the deleted files.
 
@@ -624,7 +626,10 @@ class DeltaTable(
         """
         from deltaskip.log.cleanup import clean_up_log
 
-        return clean_up_log(refresh(self.snapshot))
+        deleted = clean_up_log(refresh(self.snapshot))
+        if deleted and is_cleaned_up(self.snapshot):
+            self.snapshot = refresh(self.snapshot)
+        return deleted
 
     def refresh(self) -> DeltaTable:
         """Move to the latest version; reads only log files that are newer than the snapshot.

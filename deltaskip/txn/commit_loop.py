@@ -195,13 +195,14 @@ class CommitLoop:
                     following = beside.submit(_read_after, committed)
                     _after_commit(committed.latest, committed.version, committed.text, None, following)
                 kept.result()
-                return following.result()
-            after = _advanced(committed)
-            self._check_kept(committed)
-            _after_commit(committed.latest, committed.version, committed.text, after)
+                after = following.result()
+            else:
+                after = _advanced(committed)
+                self._check_kept(committed)
+                _after_commit(committed.latest, committed.version, committed.text, after)
             if after is not None and _is_read_again(after):
                 after = at_checkpoint(after)
-            if after is not None:
+            if after is not None and not after.storage.remote:
                 note_log(after)
             return after
         except errors.TableNotFound:

@@ -1,11 +1,15 @@
 """What clean-up deletes of a log, and what it must never delete."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from time import time as now
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from deltaskip import DeltaTable
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
@@ -240,3 +244,27 @@ def test_what_a_killed_writer_left_goes_after_a_day(table: TableBuilder) -> None
     clean(table)
     left = sorted(file.name for file in table.log.iterdir() if file.name.endswith("tmp"))
     assert left == [f".{4:020d}.json.y.tmp", "mine.tmp"]
+
+
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+@pytest.mark.parametrize("clean_up", [lambda t: t.clean_up_log(), lambda t: t.append({"id": [9], "p": [9]})])
+def test_a_table_can_be_read_after_its_own_clean_up(
+    tmp_path: Path, policy: str, clean_up: Callable[[Any], Any]
+) -> None:
+    """Columns of the checkpoint that no scan has needed yet are read from the one that is left."""
+    path = tmp_path / "t"
+    properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": "5"}
+    table = DeltaTable.create(path, "id BIGINT, p BIGINT", properties=properties)
+    for i in range(3):
+        table.append({"id": [i], "p": [i]})
+    table.checkpoint()
+    table.append({"id": [3], "p": [3]})
+    old = now() - 40 * 86_400
+    for file in path.rglob("*"):
+        os.utime(file, (old, old))
+    table = DeltaTable(path)
+    table.checkpoint()
+    clean_up(table)
+    assert not any((path / "_delta_log").glob(f"{3:020d}.*"))
+    for where in ("id IS NULL", "id > 0", "p < 3", None):
+        assert table.scan(where).to_arrow().equals(DeltaTable(path).scan(where).to_arrow())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,8 @@ from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.session import checks
 from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import predicate_errors_named, spark_errors_named
+from deltaskip.spark.write import parquet_writes
+from deltaskip.storage import LocalStorage
 
 TABLE = "s3a://b/t (version 3)"
 
@@ -170,3 +173,14 @@ def test_an_azure_container_without_its_account_is_refused(monkeypatch: pytest.M
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
     with pytest.raises(ds.StorageError, match=r"az://c.*abfss://c@ACCOUNT"):
         spark_paths(session(), ["az://c/k"], None)
+
+
+def test_spark_writes_to_the_name_of_a_store_that_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    writer = SimpleNamespace(options=lambda **_: writer, parquet=asked.append)
+    for name in ("described_jobs", "session_settings"):
+        monkeypatch.setattr(parquet_writes, name, lambda *_: nullcontext())
+    monkeypatch.setattr(parquet_writes, "files_below", lambda *_: [])
+    frame: Any = SimpleNamespace(write=writer, sparkSession=session())
+    assert parquet_writes.write_parquet(frame, LocalStorage(), "s3://b/t é", "part-1").num_rows == 0
+    assert asked == ["s3a://b/t é/part-1"]

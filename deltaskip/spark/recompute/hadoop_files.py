@@ -8,20 +8,20 @@ only the columns whose values are needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from deltaskip.actions.paths import escape_globs, spark_path
+from deltaskip.actions.paths import escape_globs
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.settings import options
 from deltaskip.spark.read.file_index import listing_by_spark
-from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan
+from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan, spark_paths
 from deltaskip.spark.recompute.file_tasks import RESULT_DDL, contents_runner
 from deltaskip.spark.session.checks import collected, running_interpreter
 from deltaskip.spark.session.releases import union_of_frames, without_pandas_warning
@@ -80,7 +80,10 @@ def rows_by_way_of_spark(
             holder = storage_for(each.location, near=storage)
             rows.append(_row(FileReader(request), holder, each, request))
     remaining = [each for each in remaining if not each.is_large]
-    return rows + _from_bytes(spark, table_root, remaining, request) if remaining else rows
+    if not remaining:
+        return rows
+    paths = spark_paths(spark, [uri_of(each.location) for each in remaining], getattr(storage, "options", None))
+    return rows + _from_bytes(spark, table_root, dict(zip(paths, remaining, strict=True)), request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +98,6 @@ class _File:
     @property
     def is_large(self) -> bool:
         return self.size > options.executor_file_bytes
-
-    @property
-    def spark_path(self) -> str:
-        return spark_path(uri_of(self.location))
 
 
 def _row(reader: FileReader, storage: Any, file: _File, request: StatisticsRequest) -> StatisticsRow:
@@ -148,8 +147,9 @@ def _from_footers(
     return rows, rest
 
 
-def _from_bytes(spark: SparkSession, table_root: str, files: Sequence[_File], request: StatisticsRequest) -> list[Any]:
-    by_path = {each.spark_path: each for each in files}
+def _from_bytes(
+    spark: SparkSession, table_root: str, by_path: Mapping[str, _File], request: StatisticsRequest
+) -> list[Any]:
     check_not_hidden(by_path, table_root)
     paths = list(by_path)
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)

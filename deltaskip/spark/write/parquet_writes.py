@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from deltaskip.actions.partition_folders import folder_pairs
-from deltaskip.actions.paths import spark_path
+from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import Storage, join, uri_of
@@ -95,7 +95,8 @@ def write_parquet(
     try:
         spark = frame.sparkSession
         with described_jobs(spark, f"write to {root}"), session_settings(spark, {**WRITE_SETTINGS, **(settings or {})}):
-            writer.parquet(spark_path(uri_of(location)))
+            [path] = spark_paths(spark, [uri_of(location)], getattr(storage, "options", None))
+            writer.parquet(path)
         files = files_below(storage, location, lambda each: "=" in each.name)
     except BaseException:
         delete_folder(storage, root, folder)
