@@ -66,7 +66,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "sparkexpr": 16_950,
     "statements": 1_500,
     "stats": 3_400,
-    "storage": 2_650,
+    "storage": 2_700,
     "table": 3_250,
     "transforms": 200,
     "txn": 6_850,

@@ -12,6 +12,7 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log.new_table import check_no_files
+from deltaskip.storage.location import address_of
 
 if TYPE_CHECKING:
     from deltaskip.sparkexpr.types import StructType
@@ -58,7 +59,7 @@ class StagedTable(Unpicklable):
     @property
     def location(self) -> str:
         """URI of the table."""
-        return self._transaction.snapshot.table_root
+        return address_of(self._transaction.snapshot.root)
 
     @property
     def schema(self) -> StructType:

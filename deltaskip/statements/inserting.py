@@ -174,7 +174,7 @@ def _write(
         else:
             table.overwrite(frame, on=list(matching.on), schema_mode=mode)
         return NO_ROWS
-    own = [scan for scan in scans if scan.snapshot.table_root == table.uri]
+    own = [scan for scan in scans if scan.snapshot.root == table.snapshot.root]
     if not statement.overwrite:
         if own:
             _write_what_was_read(table, own, lambda target: target.append(frame, mode))

@@ -21,6 +21,7 @@ from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.namespace_statements import NAMESPACE_WORDS
 from deltaskip.statements.reader import Creating, NameParts, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import Statement, StatementSession, catalog_name
+from deltaskip.storage.location import address_of
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.parse_transforms import parse_transform
 
@@ -344,7 +345,7 @@ class CommentOn(Statement):
 
 def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: Sequence[Scan], location: str) -> None:
     """Raise CommitConflict if the table to replace has rows that a query over itself has not seen."""
-    read = [scan.snapshot.version for scan in scans if scan.snapshot.table_root == location]
+    read = [scan.snapshot.version for scan in scans if address_of(scan.snapshot.root) == location]
     if read and catalog.table_exists(ident) and catalog.load_table(ident).version != max(read):
         raise changed_since_read(ident)
 

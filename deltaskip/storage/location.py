@@ -84,6 +84,11 @@ def uri_of(location: str) -> str:
     return f"{base}/{quote(key, safe=_PATH_SAFE)}" if key else base
 
 
+def address_of(location: str) -> str:
+    """Return the text that names a location to `parse_location`: a URI, whose key is not encoded in object stores."""
+    return uri_of(location) if is_local(location) else location
+
+
 def _local_path(uri: str) -> str:
     rest = uri.partition(":")[2]
     if rest.startswith("//"):

@@ -11,6 +11,7 @@ from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
 from deltaskip.skipping.log_scan import ZONE_MUST_BE
 from deltaskip.sparkexpr.values.calendar import zone_of
+from deltaskip.storage.location import address_of
 from deltaskip.txn.latest import latest_after
 from deltaskip.txn.write_options import WriteOptions
 from deltaskip.warning import warn
@@ -25,8 +26,8 @@ class TableMethods:
 
     @property
     def uri(self) -> str:
-        """URI of the table."""
-        return self.snapshot.table_root
+        """URI of the table, by which it can be opened: percent-encoded for local files, and not in object stores."""
+        return address_of(self.snapshot.root)
 
     def _write_options(self, txn: object, user_metadata: object, time_zone: str = SESSION_ZONE) -> WriteOptions:
         """The common arguments of writes, checked. Raises InvalidArgument and InvalidArgumentType."""
