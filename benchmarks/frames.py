@@ -2,14 +2,15 @@
 
     python -m benchmarks.frames [--rows 1000000] [--rounds 9] [--folder DIR] [--only NAME ...] [--memory]
 
-Two tables of 30 files: one that is fresh, and one with a day of merges behind it, which update and insert rows once an
-hour. Each door reads some of the columns: texts of a dictionary, others, numbers, times, decimals, nested values, or
-all.
+Two tables of 30 files, one that is fresh, and one with a day of merges behind it, which update and insert rows once an
+hour, and one of two large files. Each door reads some of the columns: texts of a dictionary, others, numbers, times,
+decimals, nested values, or all.
 
 | door | beside |
 |---|---|
 | `to_polars` | `pl.read_delta` |
 | `scan_polars`, collected, and grouped by a text | `pl.scan_delta` |
+| `head` of `scan_polars`, ten rows | `pl.scan_delta` |
 | `to_arrow` | a dataset of pyarrow over the same files |
 | `to_duckdb`, as Arrow, and grouped by a text | `delta_scan`, and `read_parquet` of the same files |
 | `read_pandas` | a dataset of pyarrow, `to_pandas` |
@@ -47,7 +48,7 @@ COLUMNS = {
 }
 """The columns that a case reads. In `grouped`, the library counts the rows of each text and sums a number."""
 
-TABLES = ("fresh", "merged")
+TABLES = ("fresh", "merged", "large")
 
 
 def rows_of(first: int, count: int) -> Any:
@@ -81,7 +82,7 @@ def rows_of(first: int, count: int) -> Any:
     )
 
 
-def create(path: Path, rows: int, merged: bool) -> None:
+def create(path: Path, rows: int, merged: bool, appends: int = FILES) -> None:
     """Make a table; merged: with an hourly merge, each of which updates and inserts one row in a thousand."""
     import numpy as np
     import pyarrow as pa
@@ -89,8 +90,8 @@ def create(path: Path, rows: int, merged: bool) -> None:
     import deltaskip as ds
 
     table = ds.DeltaTable.create(path, rows_of(0, 1).schema, properties={"delta.enableDeletionVectors": "true"})
-    for number in range(FILES):
-        table.append(rows_of(number * rows // FILES, rows // FILES))
+    for number in range(appends):
+        table.append(rows_of(number * rows // appends, rows // appends))
     for hour in range(HOURS if merged else 0):
         few = max(1, rows // 1000)
         new = rows_of(rows + hour * few, few)
@@ -142,6 +143,20 @@ def their_lazy(path: Path, columns: list[str], grouped: bool) -> int:
 
     frame = pl.scan_delta(str(path))
     return int((_grouped_polars(frame) if grouped else frame.select(columns)).collect().height)
+
+
+def our_head(path: Path, columns: list[str], grouped: bool) -> int:
+    """Rows of the beginning of a LazyFrame."""
+    import deltaskip as ds
+
+    return int(ds.scan_polars(path).select(columns).head(10).collect().height)
+
+
+def their_head(path: Path, columns: list[str], grouped: bool) -> int:
+    """Rows of the beginning of a LazyFrame."""
+    import polars as pl
+
+    return int(pl.scan_delta(str(path)).select(columns).head(10).collect().height)
 
 
 def our_arrow(path: Path, columns: list[str], grouped: bool) -> int:
@@ -222,6 +237,7 @@ Read = Callable[[Path, list[str], bool], int]
 DOORS: dict[str, tuple[Read, dict[str, Read]]] = {
     "to_polars": (our_polars, {"read_delta": their_polars}),
     "scan_polars": (our_lazy, {"scan_delta": their_lazy}),
+    "head": (our_head, {"scan_delta": their_head}),
     "to_arrow": (our_arrow, {"dataset": their_arrow}),
     "to_duckdb": (our_duckdb, {"delta_scan": delta_scan, "read_parquet": read_parquet}),
     "read_pandas": (our_pandas, {"dataset": their_pandas}),
@@ -293,7 +309,7 @@ def measure(folder: Path, rows: int, rounds: int, only: Sequence[str], memory: b
     for table in TABLES:
         path = folder / f"{table}-{rows}"
         if not path.exists():
-            create(path, rows, table == "merged")
+            create(path, rows, table == "merged", 1 if table == "large" else FILES)
             create(Path(f"{path}-1"), FILES, table == "merged")
         for door, (ours, peers) in DOORS.items():
             for kind in COLUMNS:

@@ -1,11 +1,12 @@
 """Rows written beside delta-spark and deltalake: appends, partitioned appends, and overwrites of a part of a table.
 
     python -m benchmarks.writes spark [--rows 8000000] [--rounds 3] [--only NAME ...]
-    python -m benchmarks.writes arrow [--rows 1000000] [--commits 10000] [--rounds 5] [--only NAME ...]
+    python -m benchmarks.writes arrow [--rows 1000000] [--commits 10000] [--rounds 5] [--only NAME ...] [--processor]
 
 `spark` needs Java and DELTASKIP_DELTA_JARS, the folder with the jars of delta-spark (`.ci/run` lists them). Both write
 the same DataFrame in one session, and each run includes its commit. The first round warms both up and is not counted.
-Their runs alternate; the table shows medians and the ratio of the best runs.
+Their runs alternate; the table shows medians and the ratio of the best runs, with --processor of the processor time of
+this process.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from benchmarks.frames import rows_of
 from benchmarks.recompute import JARS, session
 from deltaskip import DeltaTable
 
@@ -136,6 +139,16 @@ def arrow_contests(rows: int, commits: int) -> Iterator[Contest]:
         lambda path: ours(path, parted),
         lambda path: theirs(path, parted),
     )
+    every = rows_of(0, rows)
+    for name, columns in (("a struct", ["id", "s"]), ("a list", ["id", "l"]), ("a map", ["id", "m"])):
+        nested = every.select(columns)
+        yield Contest(
+            f"Arrow append of {name}",
+            rows,
+            partial(_created, schema=nested.schema),
+            partial(ours, data=nested),
+            partial(theirs, data=nested),
+        )
     double = arrow_rows(2 * rows)
     part, where = double.slice(0, rows // 50), f"id < {rows // 50}"
 
@@ -158,6 +171,10 @@ def arrow_contests(rows: int, commits: int) -> Iterator[Contest]:
     )
 
 
+def _created(path: Path, schema: pa.Schema) -> None:
+    DeltaTable.create(path, schema)
+
+
 def arrow_rows(rows: int) -> pa.Table:
     """Eight columns: key, integer, few and distinct strings, doubles, timestamps, dates, decimals."""
     import numpy as np
@@ -177,7 +194,7 @@ def arrow_rows(rows: int) -> pa.Table:
     )
 
 
-def measure(contests: Iterator[Contest], rounds: int, only: Sequence[str]) -> None:
+def measure(contests: Iterator[Contest], rounds: int, only: Sequence[str], clock: Callable[[], float]) -> None:
     """Run the contests and print a line for each."""
     print("| | deltaskip | rows/s | peer | peer ÷ deltaskip |\n|---|---|---|---|---|")
     for contest in contests:
@@ -189,10 +206,10 @@ def measure(contests: Iterator[Contest], rounds: int, only: Sequence[str]) -> No
                 folder = Path(tempfile.mkdtemp(prefix="deltaskip-writes-"))
                 try:
                     contest.prepare(folder)
-                    start = time.perf_counter()
+                    start = clock()
                     run(folder)
                     if turn:
-                        times[name].append(time.perf_counter() - start)
+                        times[name].append(clock() - start)
                 finally:
                     shutil.rmtree(folder)
         ours, theirs = (statistics.median(times[name]) for name in ("ours", "theirs"))
@@ -209,15 +226,17 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
+    clock = time.process_time if options.processor else time.perf_counter
     if options.kind == "arrow":
-        measure(arrow_contests(options.rows or 1_000_000, options.commits), options.rounds, options.only)
+        measure(arrow_contests(options.rows or 1_000_000, options.commits), options.rounds, options.only, clock)
         return
     if JARS not in os.environ:
         raise SystemExit(f"{JARS} must name a folder with the jars of delta-spark.")
     spark = session(Path(os.environ[JARS]))
     try:
-        measure(spark_contests(spark, options.rows or 8_000_000), options.rounds, options.only)
+        measure(spark_contests(spark, options.rows or 8_000_000), options.rounds, options.only, clock)
     finally:
         spark.stop()
 

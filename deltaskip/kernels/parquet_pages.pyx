@@ -104,6 +104,24 @@ cdef void _keep(ByteBuffer buffer):
         _SPARE.append(buffer)
 
 
+def values_in(object data not None: Buffer) -> int:
+    """Return the number of values, null or not, of the data pages in a buffer.
+
+    Raises:
+        ValueError: A header violates the format.
+    """
+    cdef HeldBytes held = HeldBytes(data)
+    cdef Cursor chunk = cursor_over(held)
+    cdef PageHeader header
+    cdef int64_t found = 0
+    while chunk.at < chunk.end:
+        checked(read_page_header(&chunk, &header))
+        checked(pass_by(&chunk, header.size))
+        if header.kind != DICTIONARY_PAGE:
+            found += header.values
+    return found
+
+
 cdef class RowTaker:
     """Collects the values of all or some rows of column chunks that follow each other.
 
@@ -203,7 +221,7 @@ cdef class RowTaker:
             data: Buffer of the column chunk, or of some pages: of its dictionary, which comes before all others, or data.
             values: Number of their values, null or not.
             codec: Its codec, one of CODECS.
-            first_row: Number of the first row in pages; -1 for a column chunk.
+            first_row: Number of the first row in pages, of a nested column of the first level; -1 for a column chunk.
 
         Raises:
             ValueError: A page violates the format, or another reader is needed.
@@ -216,7 +234,7 @@ cdef class RowTaker:
         with nogil:
             if first_row < 0:
                 fault = self.take(chunk, values, codec)
-            elif self.every and (first_row != self.done or self.nested):
+            elif self.every and first_row != (self.first_row if self.nested else self.done):
                 fault = ORDER
             else:
                 self.first_row = first_row

@@ -2,7 +2,7 @@
 
 pyarrow decodes whole row groups, and takes up to three times as long for common columns. Where only a few rows
 are wanted and the file has a page index, pages without a wanted row are not even read. pyarrow reads columns with lists
-in lists, a few rows of all nested columns, uncommon types and encodings, and columns that seem damaged, so that pyarrow
+in lists, uncommon types and encodings, and columns that seem damaged, so that pyarrow
 raises the error.
 # Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_metadata import footer_fits
-from deltaskip.kernels.parquet_pages import CODECS, RowTaker
+from deltaskip.kernels.parquet_pages import CODECS, RowTaker, values_in
 from deltaskip.reading.nested_columns import Entries, NestedColumn, NestedLeaf
 from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers, leaves_of, some_rows
 from deltaskip.records import dataclass
@@ -38,8 +38,8 @@ ROWS_PER_MATCH = 8
 _AT_ONCE_BYTES = 16 << 20
 # Bytes of strings of a column that are decoded at once; a dictionary may have a long one for many rows.
 _MOST_STRING_BYTES = 128 << 20
-# In larger chunks, pages are skipped by the page index.
-_WHOLE_BYTES = 1 << 15
+# In larger chunks, pages are skipped by the page index. Of nested columns, each value takes time.
+_WHOLE_BYTES, _WHOLE_VALUES = 1 << 15, 1 << 14
 
 # parquet.thrift, ColumnMetaData
 _TYPE, _CODEC = 1, 4
@@ -70,6 +70,11 @@ class _Column:
         """Bytes to read."""
         return sum([length for (_, length), *_ in self.parts])
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it pays to find the pages of a few rows."""
+        return self.size > _WHOLE_BYTES or (self.leaf is not None and self.num_values > _WHOLE_VALUES)
+
     def with_pages(self, pages: Pages, runs: Iterable[tuple[int, int]], first_row: int = 0) -> _Column:
         """Return the column of one row group with only its dictionary and some of its pages to read.
 
@@ -91,11 +96,15 @@ class _Column:
         return replace(self, parts=parts)
 
     def with_rows(self, pages: Pages, start: int, end: int) -> _Column | None:
-        """Return the column with only the pages to read that begin at one of these rows; None for no page."""
+        """Return the column with only the pages to read that begin at one of these rows; None for no page.
+
+        The number of its values stays that of all rows if rows may have several.
+        """
         first, last = np.searchsorted(pages.rows[:-1], (start, end)).tolist()
         first_row, end_row = pages.rows[[first, last]].tolist()
         some = self.with_pages(pages, [(first, last)], first_row)
-        return replace(some, num_values=end_row - first_row) if first < last else None
+        values = self.num_values if self.leaf is not None and self.leaf.slot else end_row - first_row
+        return replace(some, num_values=values) if first < last else None
 
     def around(self, pages: Pages, rows: range) -> tuple[_Column, int]:
         """Return the column with only the pages to read that contain these rows, and the row where they begin."""
@@ -110,12 +119,18 @@ class _Column:
         """
         if self.leaf is not None:
             positions = None
-        rows = self.num_values if positions is None else len(positions)
         try:
             forms: dict[str, Any] = {"codes": self.encoded, "views": self.views}
             forms |= {} if self.leaf is None else self.leaf.levels
-            taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, **forms)
-            for (_, codec, values, first_row), pages in zip(self.parts, data, strict=True):
+            counts, num_values = [values for _, _, values, _ in self.parts], self.num_values
+            begun = None
+            if self.leaf is not None and self.leaf.slot and self.parts[-1][-1] >= 0:
+                # Only their headers say how many values pages have whose rows may have several.
+                begun, counts = sum(counts), [values_in(pages) for pages in data]
+                num_values = min(sum(counts), num_values)
+            rows = num_values if positions is None else len(positions)
+            taker = RowTaker(positions, num_values, *self.column.stored_as, _MOST_STRING_BYTES, **forms)
+            for (_, codec, _, first_row), values, pages in zip(self.parts, counts, data, strict=True):
                 taker.take_chunk(pages, values, codec, first_row)
             buffers = taker.finish()
             if self.encoded:
@@ -123,7 +138,9 @@ class _Column:
             if self.leaf is not None:
                 slots, *levels = taker.levels()
                 array = from_buffers(self.column.arrow, slots, buffers, self.views)
-                return Entries(array, *(np.frombuffer(each, np.uint8) for each in levels))
+                entries = Entries(array, *(np.frombuffer(each, np.uint8) for each in levels))
+                # Pages with an offset index begin with a row.
+                return entries if begun is None or entries.begins_rows(begun) else None
             return from_buffers(self.column.arrow, rows, buffers, self.views)
         except ValueError:
             return None
@@ -157,7 +174,7 @@ def decode_columns(
         threads: Whether columns are decoded side by side.
         encoded: The string columns that are returned as dictionaries, if one row group is read.
         views: The columns whose strings are returned as views, unless single rows are taken.
-        nested: Columns that are nested, and the paths to read of each. They are decoded whole.
+        nested: Columns that are nested, and the paths to read of each. All rows from the first to the last are decoded.
     """
     single = None if isinstance(positions, range | None) else np.ascontiguousarray(positions, np.int64)
     try:
@@ -180,27 +197,36 @@ def decode_columns(
         return {}
     columns = [column for column in found if column is not None]
     begins: dict[int, int] = {}
+    rows = sum(own.group_rows(group) for group in groups)
+    span = positions if isinstance(positions, range) else range(rows)
     if positions is not None:
-        large = [each.column.number for each in columns if each.leaf is None and each.size > _WHOLE_BYTES]
+        if single is not None and len(single):
+            span = range(int(single[0]), int(single[-1]) + 1)
+        large = [each.column.number for each in columns if each.is_large]
         pages = pages_of(source, own, groups[0], large)
         for place, each in enumerate(columns):
             number = each.column.number
-            if number in pages and single is not None:
+            if number in pages and single is not None and each.leaf is None:
                 columns[place] = each.with_pages(pages[number], pages[number].runs(single))
-            elif number in pages and isinstance(positions, range):
-                columns[place], begins[number] = each.around(pages[number], positions)
+            elif number in pages:
+                columns[place], begins[number] = each.around(pages[number], span)
     arrays = _arrays(source, columns, single, threads)
     flat = {name: arrays.get((name, number)) for name, number in leaves.items()}
     if isinstance(positions, range):
         for name, number in leaves.items():
             if isinstance(array := flat[name], pa.Array):
                 flat[name] = array.slice(positions.start - begins.get(number, 0), len(positions))
-    rows = sum(own.group_rows(group) for group in groups)
     for name, whole in wholes.items():
-        found_of = {leaf.column.number: arrays.get((name, leaf.column.number)) for leaf in whole.leaves}
-        entries = {number: each for number, each in found_of.items() if isinstance(each, Entries)}
-        array = whole.array(entries, rows) if len(entries) == len(found_of) else None
-        flat[name] = array if array is None or positions is None else some_rows(array, positions)
+        entries: dict[int, Entries] = {}
+        for leaf in whole.leaves:
+            number = leaf.column.number
+            some = arrays.get((name, number))
+            if isinstance(some, Entries) and positions is not None:
+                some = some.rows(span.start - begins.get(number, 0), len(span), leaf.slot)
+            if isinstance(some, Entries):
+                entries[number] = some
+        array = whole.array(entries, len(span)) if all(leaf.column.number in entries for leaf in whole.leaves) else None
+        flat[name] = array if array is None or single is None else some_rows(array, single - span.start)
     return {name: array for name, array in flat.items() if array is not None}
 
 

@@ -59,6 +59,24 @@ class Entries:
         # The first entry of each row, if rows can have several.
         self._starts = np.flatnonzero(repetitions == 0) if len(repetitions) else None
 
+    def begins_rows(self, count: int) -> bool:
+        """Whether the entries are those of so many rows, of which the first is whole."""
+        return self._starts is not None and len(self._starts) == count and bool(self._starts[0] == 0)
+
+    def rows(self, first: int, count: int, slot: int) -> Entries | None:
+        """Return the entries of some rows that follow each other; None if there are fewer. slot: That of the leaf."""
+        begin, end = first, first + count
+        if self._starts is not None:
+            starts = self._starts
+            if not 0 < end <= len(starts):
+                return None
+            begin, end = int(starts[begin]), int(starts[end]) if end < len(starts) else len(self._definitions)
+        elif end > len(self._definitions):
+            return None
+        definitions = self._definitions[begin:end]
+        before, slots = (np.count_nonzero(each >= slot) for each in (self._definitions[:begin], definitions))
+        return Entries(self.array.slice(before, slots), definitions, self._repetitions[begin:end])
+
     def repeats_as(self, other: Entries) -> bool:
         """Whether another leaf of the same list has as many elements in each row."""
         return np.array_equal(self._repetitions, other._repetitions)

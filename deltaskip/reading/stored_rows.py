@@ -263,7 +263,8 @@ class StoredRows:
             wanted = positions[first:last]
             span = range(int(wanted[0]), int(wanted[-1]) + 1)
             single = len(wanted) * opened.one_in <= rows
-            if layout.leaves and (single or is_narrow(len(span), rows)):
+            by_pages = layout.leaves or self._nested_in(opened, layout)
+            if by_pages and (single or is_narrow(len(span), rows)):
                 few = self._some(opened, layout, constants, number, start, wanted if single else span)
                 yield few if single else few.take(wanted - span.start)
                 continue
@@ -383,8 +384,7 @@ class StoredRows:
             forms = {"threads": self._threads, "encoded": encoded, "views": self._views_in(layout)}
         else:
             own = rows - start
-        if self._is_small(parquet.metadata, [group], layout):
-            forms["nested"] = self._nested_in(opened, layout)
+        forms["nested"] = self._nested_in(opened, layout)
         with self._naming(opened.location):
             given = opened.schema, [group], layout.leaves, own, opened.own_footer
             found = decode_columns(opened.source, parquet.metadata, *given, **forms)

@@ -189,7 +189,11 @@ class Planner:
         mr = writer[0] == b"parquet-mr" and writer[1:] >= (1, 10)
         counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
         level = None
-        if writer[0] == b"parquet-cpp-arrow" and writer[1] >= 20 and not (counts or node.is_repeated):
+        if (
+            writer[0] == b"parquet-cpp-arrow"
+            and writer[1] >= 20
+            and not (counts or node.is_repeated or _has_optional_keys(node))
+        ):
             level = sum(not each.required for each in nodes)
         old = node.is_leaf and calendar[node.physical_type == _INT96]
         not_before = GREGORIAN_FROM.get(column.type) if old else None
@@ -215,6 +219,14 @@ class Planner:
             orders_nan=mr,
             level=level,
         )
+
+
+def _has_optional_keys(node: ParquetNode) -> bool:
+    """Whether keys of maps may be NULL: their values are read, because Spark reads no map with such a key."""
+    return any(
+        (each.is_repeated and len(each.children) == 2 and not each.children[0].required) or _has_optional_keys(each)
+        for each in node.children
+    )
 
 
 def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Footer:

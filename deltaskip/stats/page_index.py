@@ -131,7 +131,8 @@ def _pages(index: Mapping[int, Any], rows: int, start: int, end: int) -> Pages |
     ends = offsets + np.array([each[_SIZE] for each in locations], np.int64)
     first_rows = np.array([*(each[_FIRST_ROW] for each in locations), rows], np.int64)
     contiguous = bool((ends[:-1] == offsets[1:]).all()) and start <= offsets[0] and ends[-1] == end
-    ascending = first_rows[0] == 0 and bool((np.diff(first_rows) > 0).all()) and bool((ends > offsets).all())
+    # pyarrow may write a page without rows before the last one of a column of lists.
+    ascending = first_rows[0] == 0 and bool((np.diff(first_rows) >= 0).all()) and bool((ends > offsets).all())
     return Pages(np.append(offsets, end), first_rows) if contiguous and ascending else None
 
 

@@ -361,6 +361,7 @@ def test_damaged_pages(seed: int, width: int, optional: bool, codec: int, every:
     for start in range(2):
         chunk, first_row = mutated(rng.choice(CHUNKS), seed + start), rng.choice([-1, -1, 0, 3, 200, 2**63 - 1])
         survives(taker.take_chunk, chunk, rng.choice([-1, 3, 200]), codec, first_row)
+        survives(parquet_pages.values_in, chunk)
     survives(taker.finish)
 
 

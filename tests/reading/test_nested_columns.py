@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.reading import column_chunks
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.stats.parquet_input import ParquetInput
 
@@ -98,8 +99,10 @@ def written(array: pa.Array, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def decoded(data: bytes, paths: tuple[str, ...] = ("c",), views: bool = False) -> pa.Array | None:
-    """The column as the kernels decode it; None if pyarrow must read it."""
+def decoded(
+    data: bytes, paths: tuple[str, ...] = ("c",), views: bool = False, rows: np.ndarray[Any, Any] | range | None = None
+) -> pa.Array | None:
+    """The column, or some rows of it, as the kernels decode it; None if pyarrow must read it."""
     source = pa.BufferReader(data)
     parquet = ParquetInput(source)
     groups = list(range(parquet.num_row_groups))
@@ -109,7 +112,7 @@ def decoded(data: bytes, paths: tuple[str, ...] = ("c",), views: bool = False) -
         parquet.schema_arrow,
         groups,
         {},
-        None,
+        rows,
         views=["c"] if views else [],
         nested={"c": paths},
     )
@@ -156,6 +159,73 @@ def test_columns_are_those_that_pyarrow_reads(
     assert without_views(found) == pq.read_table(pa.BufferReader(data))["c"].to_pylist() == array.to_pylist()
     if not views:
         assert found.type == pq.read_schema(pa.BufferReader(data)).field("c").type
+
+
+@pytest.fixture
+def by_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are found in chunks of any size."""
+    monkeypatch.setattr(column_chunks, "_WHOLE_VALUES", 0)
+
+
+def in_pages(array: pa.Array, chance: random.Random, **options: Any) -> bytes:
+    """A file with pages of a few rows and their index."""
+    few: dict[str, Any] = {"data_page_size": 32, "write_batch_size": 32, "write_page_index": True}
+    version, codec = chance.choice(["1.0", "2.0"]), chance.choice(["none", "snappy", "zstd"])
+    use_dictionary, max_rows = chance.random() < 0.5, chance.choice([3, 20])
+    return written(
+        array,
+        **few,
+        **options,
+        data_page_version=version,
+        compression=codec,
+        use_dictionary=use_dictionary,
+        max_rows_per_page=max_rows,
+    )
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(DECODED)), st.integers(0, 10**6), st.booleans(), NULLS, st.data())
+def test_some_rows_are_read_from_their_pages(
+    by_pages: None, name: str, seed: int, views: bool, nulls: list[float], data: st.DataObject
+) -> None:
+    chance, count = random.Random(seed), 120
+    values = [value_of(DECODED[name], chance, nulls=nulls[row * len(nulls) // count]) for row in range(count)]
+    array = pa.array(values, DECODED[name])
+    file = in_pages(array, chance)
+    some = sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=6)))
+    for rows in (np.array(some, np.int64), range(some[0], some[-1] + 1)):
+        found = decoded(file, views=views, rows=rows)
+        assert found is not None
+        assert without_views(found) == [values[row] for row in rows]
+
+
+@pytest.mark.parametrize("name", DECODED)
+def test_few_rows_do_not_read_the_pages_of_others(by_pages: None, name: str) -> None:
+    chance = random.Random(3)
+    array = pa.array([value_of(DECODED[name], chance, nulls=0) for _ in range(190)], DECODED[name])
+    file = bytearray(in_pages(array, chance))
+    parquet = pq.ParquetFile(pa.BufferReader(bytes(file)))
+    for number in range(parquet.metadata.num_columns):
+        chunk = parquet.metadata.row_group(0).column(number)
+        end = chunk.data_page_offset + chunk.total_compressed_size
+        if chunk.has_dictionary_page:
+            end = chunk.dictionary_page_offset + chunk.total_compressed_size
+        file[end - 4 : end] = b"\xff" * 4
+    assert decoded(bytes(file), rows=range(3)).to_pylist() == array[:3].to_pylist()
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10**6), st.sampled_from(sorted(set(DECODED) - {"decimals"})))
+def test_damaged_pages_of_some_rows_are_valid_or_left_to_pyarrow(by_pages: None, seed: int, name: str) -> None:
+    chance = random.Random(seed)
+    data = bytearray(in_pages(pa.array([value_of(DECODED[name], chance) for _ in range(60)], DECODED[name]), chance))
+    length = int.from_bytes(data[-8:-4], "little")
+    for _ in range(chance.choice([1, 2, 8])):
+        data[chance.randrange(4, len(data) - 8 - length)] = chance.choice([0, 1, 2, 3, 127, 255, chance.randrange(256)])
+    found = decoded(bytes(data), rows=range(20, 45))
+    if found is not None:
+        assert len(found) == 25
+        found.validate(full=True)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 30])
@@ -292,3 +362,25 @@ def _all_nullable(kind: pa.DataType) -> pa.DataType:
     if not pa.types.is_struct(kind):
         return kind
     return pa.struct([pa.field(each.name, _all_nullable(each.type)) for each in kind])
+
+
+def test_few_rows_of_a_large_file_are_its_rows(tmp_path: Path) -> None:
+    count = 40_000
+    ends = pa.array(np.arange(count + 1, dtype=np.int32) * 2)
+    numbers = pa.array(np.arange(2 * count))
+    columns = {
+        "id": pa.array(range(count)),
+        "s": pa.StructArray.from_arrays([numbers[:count]], ["a"]),
+        "l": pa.ListArray.from_arrays(ends, numbers),
+        "m": pa.MapArray.from_arrays(ends, pa.array(["k", "v"] * count), numbers),
+    }
+    rows = pa.table(columns)
+    table = ds.DeltaTable.create(tmp_path / "t", rows.schema, properties={"delta.enableDeletionVectors": "true"})
+    table.append(rows)
+    nested = ["s", "l", "m"]
+    assert table.scan(columns=nested, limit=10).to_arrow().to_pylist() == rows.select(nested)[:10].to_pylist()
+    for where, chosen in (("id IN (7, 30000)", [7, 30_000]), ("id BETWEEN 25000 AND 25010", range(25_000, 25_011))):
+        found = table.scan(where, columns=nested).to_arrow()
+        assert found.to_pylist() == rows.select(nested).take(pa.array(list(chosen))).to_pylist()
+    table.delete("id < 5")
+    assert table.scan(columns=nested, limit=3).to_arrow().to_pylist() == rows.select(nested)[5:8].to_pylist()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from deltaskip.errors import SchemaError
 from deltaskip.lazy_regex import regex
@@ -34,6 +35,8 @@ _BLANKS = (
 _BLANK = regex(rf"(?:[{_BLANKS}]++|--(?:\\\n|[^\r\n])*+)++")
 _BLANK_STARTS = frozenset(_BLANKS + "-/")
 _EXCERPT = 150
+# The tokens of texts that are not longer are kept: a query is read for its tables, joins, order and predicates.
+_SHORT = 1 << 12
 
 
 @dataclass(slots=True)
@@ -76,6 +79,11 @@ def sql_tokens(text: str) -> list[SqlToken]:
 
     Raises SchemaError for a quote or a bracketed comment that is not closed.
     """
+    return list((_tokens if len(text) <= _SHORT else _tokens.__wrapped__)(text))
+
+
+@lru_cache(1 << 6)
+def _tokens(text: str) -> tuple[SqlToken, ...]:
     found: list[SqlToken] = []
     at = 0
     try:
@@ -87,7 +95,7 @@ def sql_tokens(text: str) -> list[SqlToken]:
             at = token.end
     except Unclosed as error:
         raise sql_error(text, error.at, error.reason) from None
-    return found
+    return tuple(found)
 
 
 def sql_token(text: str, at: int) -> SqlToken | None:
