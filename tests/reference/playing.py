@@ -30,9 +30,9 @@ def main(module: str, answers: str, *names: str) -> None:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="deltaskip-") as scratch:
         spark = session(Path(scratch))
-        for name in names or played.CASES:
-            folder = Path(scratch) / re.sub(r"\W+", "_", name)
-            folder.mkdir()
+        for number, name in enumerate(names or played.CASES):
+            folder = Path(scratch) / str(number) / re.sub(r"\W+", "_", name)[:100]
+            folder.mkdir(parents=True)
             try:
                 found[name] = played.play(spark, folder, name)
             except Exception:
