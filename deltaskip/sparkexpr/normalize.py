@@ -63,7 +63,7 @@ def _positive(node: n.Node, negated: bool) -> n.Node:
     """`node`, or NOT `node`, at a filter position."""
     match node:
         case n.And() | n.Or():
-            return (_all_of if isinstance(node, n.And) != negated else _any_of)(_operands(node, negated))
+            return _joined(n.And if isinstance(node, n.And) != negated else n.Or, _operands(node, negated))
         case n.Not(child):
             return _positive(child, not negated)
         case n.Literal(value):
@@ -99,26 +99,17 @@ def _leaf(node: n.Node, negated: bool) -> n.Node:
     return n.Not(node) if negated else node
 
 
-def _all_of(parts: Iterable[n.Node]) -> n.Node:
+def _joined(kind: type[n.And] | type[n.Or], parts: Iterable[n.Node]) -> n.Node:
+    """AND or OR of the parts: each once, and without the constants that do not matter."""
+    neutral, decisive = (TRUE_LITERAL, FALSE_LITERAL) if kind is n.And else (FALSE_LITERAL, TRUE_LITERAL)
     kept: dict[n.Node, None] = {}
     for part in parts:
-        if part == FALSE_LITERAL:
-            return FALSE_LITERAL
-        if part != TRUE_LITERAL:
-            kept.update(dict.fromkeys(part.children if isinstance(part, n.And) else (part,)))
+        if part == decisive:
+            return decisive
+        if part != neutral:
+            kept.update(dict.fromkeys(part.children if isinstance(part, kind) else (part,)))
     flat = tuple(kept)
-    return TRUE_LITERAL if not flat else flat[0] if len(flat) == 1 else n.And(flat)
-
-
-def _any_of(parts: Iterable[n.Node]) -> n.Node:
-    kept: dict[n.Node, None] = {}
-    for part in parts:
-        if part == TRUE_LITERAL:
-            return TRUE_LITERAL
-        if part != FALSE_LITERAL:
-            kept.update(dict.fromkeys(part.children if isinstance(part, n.Or) else (part,)))
-    flat = tuple(kept)
-    return FALSE_LITERAL if not flat else flat[0] if len(flat) == 1 else n.Or(flat)
+    return neutral if not flat else flat[0] if len(flat) == 1 else kind(flat)
 
 
 def _literal_right(node: n.Compare) -> n.Compare:
@@ -157,7 +148,7 @@ def _null_safe(node: n.Compare, negated: bool) -> n.Node:
     # The result would use the operand twice: an operand that is not deterministic is left unchanged.
     if not deterministic(left):
         return n.Not(node)
-    return _any_of((_comparison(equal, True), n.IsNull(left)))
+    return _joined(n.Or, (_comparison(equal, True), n.IsNull(left)))
 
 
 def _in(child: n.Node, values: Sequence[n.Node]) -> n.Node:
@@ -178,7 +169,7 @@ def _not_in(child: n.Node, values: Sequence[n.Node]) -> n.Node:
     distinct = _distinct(values)
     if len(distinct) > NOT_IN_LIMIT or (len(distinct) > 1 and not deterministic(child)):
         return n.Not(n.In(child, distinct))
-    return _all_of(_comparison(n.Compare("=", child, value), True) for value in distinct)
+    return _joined(n.And, (_comparison(n.Compare("=", child, value), True) for value in distinct))
 
 
 def _distinct(values: Sequence[n.Node]) -> Sequence[n.Node]:

@@ -36,9 +36,16 @@ def test_tables_are_no_namespaces(contract: Contract) -> None:
     assert not contract.catalog.namespace_exists("db.t")
 
 
-def test_namespaces_of_one_that_does_not_exist(contract: Contract) -> None:
-    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
-        contract.catalog.list_namespaces("nowhere")
+def test_one_that_does_not_exist_is_named(contract: Contract) -> None:
+    catalog = contract.catalog
+    for call in (
+        lambda: catalog.list_namespaces("nowhere"),
+        lambda: catalog.load_namespace("nowhere"),
+        lambda: catalog.alter_namespace("nowhere", ds.SetProperty("a", "1")),
+    ):
+        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
+            call()
+    assert not catalog.namespace_exists("nowhere")
 
 
 def test_existence(contract: Contract) -> None:
@@ -86,11 +93,6 @@ def test_a_namespace_below_one_that_does_not_exist_is_refused(contract: Contract
     assert not contract.catalog.namespace_exists("nowhere")
 
 
-def test_loading_one_that_does_not_exist(contract: Contract) -> None:
-    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
-        contract.catalog.load_namespace("nowhere")
-
-
 def test_properties_are_changed_in_order(contract: Contract) -> None:
     contract.needs("namespace properties")
     contract.catalog.create_namespace("new", {"a": "1", "b": "2"})
@@ -105,12 +107,6 @@ def test_a_property_that_is_not_set_is_removed_without_error(contract: Contract)
     contract.needs("namespace properties")
     contract.catalog.alter_namespace("db", ds.RemoveProperty("nothing"))
     assert "nothing" not in contract.catalog.load_namespace("db")
-
-
-def test_changing_one_that_does_not_exist(contract: Contract) -> None:
-    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
-        contract.catalog.alter_namespace("nowhere", ds.SetProperty("a", "1"))
-    assert not contract.catalog.namespace_exists("nowhere")
 
 
 def test_other_changes_of_a_namespace_are_refused(contract: Contract) -> None:

@@ -1,18 +1,16 @@
 """The same ALTER TABLE statements by delta-spark and by deltaskip, on copies of one table.
 
-    python -m tests.reference.altered ANSWERS.json [CASE ...]
+    python -m tests.reference.playing altered ANSWERS.json [CASE ...]
 
-Runs in a process of its own. ANSWERS.json holds for each case what differs after which statement, and what delta-spark
+ANSWERS.json holds for each case what differs after which statement, and what delta-spark
 finds in the table that deltaskip altered, after both have written rows to it.
 """
 
 import json
 import re
 import shutil
-import sys
-import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from typing import Any
 import deltaskip as ds
 from deltaskip.features.registry import features_of
 from tests.builder import logged
-from tests.reference.oracle import session
 
 COLUMNS = (
     "id BIGINT, name STRING, st STRUCT<a: INT, b: STRING>, arr ARRAY<STRUCT<x: INT>>, m MAP<STRING, STRUCT<v: INT>>"
@@ -428,24 +425,6 @@ def run(spark: Any, folder: Path, case: Case) -> dict[str, Any]:
     return found
 
 
-def main(output: Path, names: Sequence[str]) -> None:
-    """Run the cases, or all."""
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        answers = {}
-        for name, case in CASES.items():
-            if names and name not in names:
-                continue
-            folder = Path(scratch) / name
-            folder.mkdir()
-            try:
-                answers[name] = run(spark, folder, case)
-            except Exception:
-                # The test of this case shows it.
-                answers[name] = {"error": traceback.format_exc()}
-        spark.stop()
-    output.write_text(json.dumps(answers), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+def play(spark: Any, folder: Path, name: str) -> dict[str, Any]:
+    """Run a case."""
+    return run(spark, folder, CASES[name])

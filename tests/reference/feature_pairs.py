@@ -1,15 +1,10 @@
 """Tables that deltaskip and delta-spark write in turns, in one session: what each then reads, compared with a model.
 
-    python -m tests.reference.feature_pairs ANSWERS.json [all | combined | "FEATURE, FEATURE" ...]
-
-ANSWERS.json has by case the error that it ended with; null if all readers agree.
+python -m tests.reference.playing feature_pairs ANSWERS.json ["FEATURE, FEATURE" ...]
 """
 
 import json
 import random
-import sys
-import tempfile
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,14 +18,15 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.types.data_types import VARIANT
 from deltaskip.sparkexpr.types.json import parse_schema
 from tests.extent import extent
-from tests.reference.feature_cases import Case, combinations, pairs
-from tests.reference.oracle import comparable, session
+from tests.reference.feature_cases import Case, combinations
+from tests.reference.oracle import comparable
 from tests.reference.predicates import random_predicates
 from tests.reference.rows import digest, plain_rows
 
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
 PREDICATES = extent(1, 4)
 STATISTICS = "statistics"
+CASES = [STATISTICS, *(", ".join(case.features) for case in combinations())]
 
 
 class Disagreement(AssertionError):
@@ -300,7 +296,6 @@ def statistics_differ(spark: Any, folder: Path) -> str | None:
     """How the statistics of both doors differ from those that delta-spark writes of the same rows."""
     case = Case(("plain",))
     rows = case.arrow(case.rows(range(40)))
-    folder.mkdir()
     pq.write_table(rows, folder / "rows.parquet")
     frame = spark.read.parquet(str(folder / "rows.parquet")).coalesce(1)
     frame.write.format("delta").save(str(folder / "reference"))
@@ -315,33 +310,10 @@ def statistics_differ(spark: Any, folder: Path) -> str | None:
     return None if found == [expected, expected] else f"{found}, not {expected}"
 
 
-def chosen(names: Sequence[str]) -> list[Case]:
-    """The cases that the arguments name."""
-    if list(names) == ["all"]:
-        return pairs()
-    if not names or list(names) == ["combined"]:
-        return [*combinations()]
-    return [Case(tuple(name.split(", "))) for name in names]
-
-
-def main(output: Path, names: Sequence[str]) -> None:
-    """Play each case."""
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        found[STATISTICS] = statistics_differ(spark, Path(scratch) / "statistics")
-        for number, case in enumerate(chosen(names)):
-            name = ", ".join(case.features)
-            try:
-                Played(spark, Path(scratch) / f"t{number}", case, name).play()
-                found[name] = None
-                print(f"ok {name}", flush=True)
-            except Exception:
-                found[name] = traceback.format_exc()
-                print(f"FAILED {name}\n{found[name][-3000:]}", flush=True)
-        spark.stop()
-    output.write_text(json.dumps(found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+def play(spark: Any, folder: Path, name: str) -> None:
+    """Play a case, or compare statistics."""
+    if name == STATISTICS:
+        differ = statistics_differ(spark, folder)
+        assert differ is None, differ
+    else:
+        Played(spark, folder / "t", Case(tuple(name.split(", "))), name).play()

@@ -34,7 +34,8 @@ NAMES = [", ".join(case.features) for case in chosen()]
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """By table, how it failed."""
-    return answers_of("tests.reference.feature_pairs", tmp_path_factory.mktemp("pairs") / "answers.json", *NAMES)
+    answers = tmp_path_factory.mktemp("pairs") / "answers.json"
+    return answers_of("tests.reference.playing", answers, STATISTICS, *NAMES, first=["feature_pairs"])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -48,7 +48,7 @@ def read_back(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         else:
             assert not opened.recompute_stats(session).left_out
         copies[table.name] = str(copy)
-    answers = answers_of("tests.reference.corpus_rows", folder / "rows.json", *copies.values())
+    answers = answers_of("tests.reference.playing", folder / "rows.json", *copies.values(), first=["corpus_rows"])
     return {name: answers[path] for name, path in copies.items()}
 
 

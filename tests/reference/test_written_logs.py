@@ -58,7 +58,7 @@ def written(oracle_answers: dict[str, Any], tmp_path_factory: pytest.TempPathFac
     concurrent = f"log:{folder / CONCURRENT}"
     commit_concurrently(folder / CONCURRENT)
     every = (path for paths in tables.values() for path in paths)
-    answers = answers_of("tests.reference.written", folder / "answers.json", concurrent, *every)
+    answers = answers_of("tests.reference.playing", folder / "answers.json", concurrent, *every, first=["written"])
     found = {CONCURRENT: Written(*[answers[concurrent]] * 3)}
     return found | {name: Written(*(answers[path] for path in paths)) for name, paths in tables.items()}
 
@@ -114,7 +114,7 @@ def rewrite(folder: Path) -> None:
 @pytest.mark.long(gate=1)
 def test_delta_spark_reads_a_checkpoint_as_it_read_the_log(written: dict[str, Written], name: str) -> None:
     before, after = written[name].original, written[name].checkpointed
-    assert "error" not in after, after["error"]
+    assert isinstance(after, dict), after
     assert (after["version"], after["checkpoint"]) == (before["version"], before["version"])
     assert {key: after[key] for key in STATE} == {key: before[key] for key in STATE}
     assert files_of(after) == files_of(before)
@@ -124,7 +124,7 @@ def test_delta_spark_reads_a_checkpoint_as_it_read_the_log(written: dict[str, Wr
 @pytest.mark.parametrize("name", NAMES)
 def test_delta_spark_reads_what_was_committed(written: dict[str, Written], name: str) -> None:
     before, after = written[name].original, written[name].rewritten
-    assert "error" not in after, after["error"]
+    assert isinstance(after, dict), after
     if before["files"]:
         assert after["version"] == before["version"] + 2
         assert before["version"] < after["checkpoint"] <= after["version"]
@@ -135,7 +135,7 @@ def test_delta_spark_reads_what_was_committed(written: dict[str, Written], name:
 
 def test_delta_spark_reads_what_eight_processes_committed_at_once(written: dict[str, Written]) -> None:
     found = written[CONCURRENT].original
-    assert "error" not in found, found["error"]
+    assert isinstance(found, dict), found
     assert found["version"] == PROCESSES * COMMITS
     expected = {f"p{process}-{number}" for process in range(PROCESSES) for number in range(COMMITS)}
     assert set(found["files"]) == expected

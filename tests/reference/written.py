@@ -1,24 +1,20 @@
 """What delta-spark finds in tables whose logs deltaskip has written.
 
-    python -m tests.reference.written ANSWERS.json TABLE ...
+    python -m tests.reference.playing written ANSWERS.json TABLE ...
 
-Runs in a process of its own, with nothing cached. ANSWERS.json holds by table path what `answers` gives, or
-{"error": text}. A table whose data files do not exist is given as log:PATH; then count and digest are null.
+ANSWERS.json holds by table path what `play` gives, or the text of the error. A table whose data files do not exist is
+given as log:PATH; then count and digest are null.
 """
 
 import json
-import sys
-import tempfile
-import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.reference.oracle import comparable, session
+from tests.reference.oracle import comparable
 from tests.reference.rows import digest, plain_rows
 
 
-def answers(spark: Any, table: str) -> dict[str, Any]:
+def play(spark: Any, _: Path, table: str) -> dict[str, Any]:
     """Version, protocol, metadata, files with all that their adds say, tombstones, txns, domains, and the rows."""
     has_rows, table = not table.startswith("log:"), table.removeprefix("log:")
     from pyspark.sql import DataFrame
@@ -47,22 +43,3 @@ def answers(spark: Any, table: str) -> dict[str, Any]:
 
 def _all(scala: Any) -> list[Any]:
     return [scala.apply(i) for i in range(scala.size())]
-
-
-def main(output: Path, tables: Sequence[str]) -> None:
-    """Ask delta-spark for each table."""
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        found = {}
-        for table in tables:
-            try:
-                found[table] = answers(spark, table)
-            except Exception:
-                # The test of this table shows it.
-                found[table] = {"error": traceback.format_exc()}
-        spark.stop()
-    output.write_text(json.dumps(found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.errors import StorageError
 from deltaskip.stats.footer import read_footer
 from deltaskip.storage.kill_points import observe_kill_points
 from tests.dml.killed import SOURCE, WHERE
 from tests.dml.tables import files_below, rows_of
-from tests.dml.test_killed_changes import Failing, expected, made, referenced
+from tests.dml.test_killed_changes import Failing, expected, fail_at_each_write, made, referenced
 from tests.extent import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -125,18 +124,5 @@ def test_a_change_that_fails_leaves_no_file(
 ) -> None:
     monkeypatch.setattr("deltaskip.spark.write.write_dataframe.read_footer", FailingToRead.footer)
     made(tmp_path / "t", properties)
-    before = files_below(tmp_path / "t")
-    failed = 0
-    for at in range(1, 60):
-        table = DeltaTable(tmp_path / "t")
-        table.snapshot.storage = FailingToRead(at)
-        try:
-            CHANGES[what](table, spark)
-        except StorageError:
-            failed += 1
-            assert files_below(tmp_path / "t") == before, at
-            assert DeltaTable(tmp_path / "t").version == 1
-        else:
-            break
-    assert failed >= 1
+    fail_at_each_write(tmp_path / "t", FailingToRead, lambda table: CHANGES[what](table, spark))
     assert rows_of(DeltaTable(tmp_path / "t")) == expected(what, True)

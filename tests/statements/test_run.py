@@ -187,25 +187,32 @@ def test_show_and_describe(catalog: MemoryCatalog) -> None:
         answer(catalog, "DESCRIBE db.t none")
 
 
-def test_show_create_table_makes_such_a_table(catalog: MemoryCatalog, tmp_path: Path) -> None:
-    answer(
-        catalog,
-        "CREATE TABLE db.a (i BIGINT GENERATED ALWAYS AS IDENTITY, `o-d` VARCHAR(5) COMMENT 'it''s \\\\', ts TIMESTAMP "
-        "NOT NULL, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), n INT DEFAULT 5) "
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        "(i BIGINT GENERATED ALWAYS AS IDENTITY, `o-d` VARCHAR(5) COMMENT 'it''s \\\\', ts TIMESTAMP NOT NULL, "
+        "d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), n INT DEFAULT 5) "
         "PARTITIONED BY (months(ts), d) TBLPROPERTIES ('k' = 'v')",
-    )
-    _is_made_again(catalog, tmp_path / "again")
-
-
-def test_show_create_table_keeps_the_fields_of_structs(catalog: MemoryCatalog, tmp_path: Path) -> None:
-    answer(
-        catalog,
-        "CREATE TABLE db.a (s STRUCT<`a b`: INT NOT NULL COMMENT 'c;x', `d``e`: ARRAY<STRUCT<`f.g`: CHAR(3)>>> "
-        "NOT NULL, m MAP<STRING, STRUCT<v: VARCHAR(5), c: STRING COLLATE UNICODE_CI>>, "
-        "l ARRAY<STRING COLLATE UTF8_LCASE>) "
+        "(s STRUCT<`a b`: INT NOT NULL COMMENT 'c;x', `d``e`: ARRAY<STRUCT<`f.g`: CHAR(3)>>> NOT NULL, "
+        "m MAP<STRING, STRUCT<v: VARCHAR(5), c: STRING COLLATE UNICODE_CI>>, l ARRAY<STRING COLLATE UTF8_LCASE>) "
         "CLUSTER BY (s.`a b`) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
-    )
-    _is_made_again(catalog, tmp_path / "again")
+    ],
+    ids=["columns", "fields of structs"],
+)
+def test_show_create_table_makes_such_a_table(catalog: MemoryCatalog, tmp_path: Path, ddl: str) -> None:
+    answer(catalog, f"CREATE TABLE db.a {ddl}")
+    text = answer(catalog, "SHOW CREATE TABLE db.a")[0][0]
+    first = catalog.load_table("db.a")
+    answer(catalog, text.replace("db.a", "db.b", 1).replace(first.snapshot.root, str(tmp_path / "again")))
+    second = catalog.load_table("db.b")
+    if "delta.columnMapping.mode" in first.properties:
+        texts = (each.metadata.schema_string for each in (first, second))
+        declared, again = (_declared(json.loads(text)) for text in texts)
+        assert again == declared
+    else:
+        assert second.schema == first.schema
+    assert second.partitioning == first.partitioning
+    assert second.properties == first.properties
 
 
 def test_show_create_table_leaves_out_the_place_that_a_catalog_chooses(tmp_path: Path) -> None:
@@ -216,21 +223,6 @@ def test_show_create_table_leaves_out_the_place_that_a_catalog_chooses(tmp_path:
     answer(catalog, "DROP TABLE db.a")
     answer(catalog, text)
     assert catalog.load_table("db.a").schema.names == ("id",)
-
-
-def _is_made_again(catalog: MemoryCatalog, place: Path) -> None:
-    text = answer(catalog, "SHOW CREATE TABLE db.a")[0][0]
-    first = catalog.load_table("db.a")
-    answer(catalog, text.replace("db.a", "db.b", 1).replace(first.snapshot.root, str(place)))
-    second = catalog.load_table("db.b")
-    if "delta.columnMapping.mode" in first.properties:
-        texts = (each.metadata.schema_string for each in (first, second))
-        declared, again = (_declared(json.loads(text)) for text in texts)
-        assert again == declared
-    else:
-        assert second.schema == first.schema
-    assert second.partitioning == first.partitioning
-    assert second.properties == first.properties
 
 
 def _declared(value: Any) -> Any:

@@ -181,20 +181,14 @@ def meet(folder: Path, winner: Act, loser: Act, isolation: str | None) -> str | 
     return None
 
 
-def test_a_pair_under_serializable(tmp_path: Path) -> None:
-    def check(tmp_path: Path, pair: str) -> None:
-        winner, loser, expected, _ = PAIRS[pair]
-        assert meet(tmp_path / "t", winner, loser, None) == expected
+@pytest.mark.parametrize("level", [None, "WriteSerializable"])
+def test_a_pair_under_each_level(tmp_path: Path, level: str | None) -> None:
+    def check(pair: str) -> None:
+        winner, loser, serializable, write_serializable = PAIRS[pair]
+        expected = serializable if level is None else write_serializable
+        assert meet(Path(mkdtemp(dir=tmp_path)) / "t", winner, loser, level) == expected
 
-    each(PAIRS, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
-
-
-def test_a_pair_under_write_serializable(tmp_path: Path) -> None:
-    def check(tmp_path: Path, pair: str) -> None:
-        winner, loser, _, expected = PAIRS[pair]
-        assert meet(tmp_path / "t", winner, loser, "WriteSerializable") == expected
-
-    each(PAIRS, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
+    each(PAIRS, check)
 
 
 def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: Path) -> None:
