@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # The greatest integer up to which all integers are exact as doubles.
 _EXACT_DOUBLE = 1 << 53
+# The first releases of Polars whose LazyFrames read what they need, and that have maps.
+_POLARS, _POLARS_WITH_MAPS = (1, 33), (2, 0)
 
 
 class AsFrames:
@@ -49,13 +51,45 @@ class AsFrames:
 
 
 def frame_of(table: pa.Table) -> polars.DataFrame:
-    """Return an Arrow table as a Polars DataFrame."""
+    """Return an Arrow table as a Polars DataFrame. Raises UnsupportedFeature for a release that reads other values."""
     import polars
 
+    release = tuple(map(int, polars.__version__.split(".")[:2]))
+    if release < _POLARS:
+        raise UnsupportedFeature(
+            f"Polars {polars.__version__} is installed, and deltaskip needs {_POLARS[0]}.{_POLARS[1]} or newer: pip "
+            f"install --upgrade polars."
+        )
+    if release < _POLARS_WITH_MAPS:
+        table = _without_maps(table)
     # Chunks stay apart: one array of all would be a copy.
     found = polars.from_arrow(table, rechunk=False)
     assert isinstance(found, polars.DataFrame)
     return found
+
+
+def _without_maps(table: pa.Table) -> pa.Table:
+    """A table with lists of entries for maps: Polars 1 takes a NULL map for an empty one."""
+    import pyarrow as pa
+
+    from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
+
+    def changed(array: pa.Array) -> pa.Array:
+        if pa.types.is_map(array.type):
+            array = map_lists(array)
+        nulls = array.is_null() if array.null_count else None
+        if pa.types.is_list(array.type):
+            return pa.ListArray.from_arrays(list_offsets(array), changed(list_items(array)), mask=nulls)
+        if pa.types.is_struct(array.type):
+            names = [field.name for field in array.type]
+            return pa.StructArray.from_arrays([*map(changed, array.flatten())], names=names, mask=nulls)
+        return array
+
+    for at, column in enumerate(table.columns):
+        if pa.types.is_nested(column.type):
+            chunks = [*map(changed, column.chunks)]
+            table = table.set_column(at, table.field(at).name, pa.chunked_array(chunks) if chunks else column)
+    return table
 
 
 def _pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pandas.DataFrame:

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.as_frames import frame_of
+from deltaskip.errors import UnsupportedFeature
 
 
 def test_what_has_rows_becomes_a_data_frame(tmp_path: Path) -> None:
@@ -49,3 +51,25 @@ def test_a_schema_becomes_one_of_arrow(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT NOT NULL, s STRUCT<a: INT>, ts TIMESTAMP")
     fields = [pa.field("id", pa.int64(), False), pa.field("s", pa.struct({"a": pa.int32()}))]
     assert table.schema.to_arrow() == pa.schema([*fields, pa.field("ts", pa.timestamp("us", "UTC"))])
+
+
+def test_polars_before_2_gets_lists_for_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars 1.33 to 1.38 take a NULL map for an empty one."""
+    kind = pa.map_(pa.string(), pa.int64())
+    maps = pa.array([[("a", 1)], None, []], kind)
+    inside = pa.array([{"x": [[("a", 1)], None]}, None, {"x": None}], pa.struct([("x", pa.list_(kind))]))
+    table = pa.table({"m": pa.chunked_array([maps, maps.slice(1)]), "s": pa.chunked_array([inside, inside.slice(1)])})
+    monkeypatch.setattr("polars.__version__", "1.38.0")
+    entry = {"key": "a", "value": 1}
+    found = frame_of(table).to_dict(as_series=False)
+    assert found == {
+        "m": [[entry], None, [], None, []],
+        "s": [{"x": [[entry], None]}, None, {"x": None}, None, {"x": None}],
+    }
+    assert frame_of(table.slice(0, 0)).columns == ["m", "s"]
+
+
+def test_an_older_polars_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polars.__version__", "1.27.1")
+    with pytest.raises(UnsupportedFeature, match=r"Polars 1\.27\.1 is .* needs 1\.33 or newer: pip install"):
+        frame_of(pa.table({"id": [1]}))

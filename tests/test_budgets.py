@@ -14,7 +14,7 @@ from tests.test_architecture import PACKAGE, ROOT, tracked_files
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
-    "": 3_950,
+    "": 4_000,
     "actions": 1_750,
     "alter": 2_750,
     "catalogs": 5_000,

@@ -28,7 +28,14 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
     import duckdb
 
     if connection is None:
-        connection = duckdb.default_connection()
+        default = duckdb.default_connection
+        if not callable(default):
+            # DuckDB 1.1 and older.
+            raise UnsupportedFeature(
+                f"DuckDB {duckdb.__version__} is installed, and deltaskip needs 1.2 or newer: pip install --upgrade "
+                f"duckdb."
+            )
+        connection = default()
     if isinstance(connection, str):
         raise InvalidArgumentType(
             f"connection must be a connection of DuckDB, not str: write to_duckdb(name={connection!r}) for a view."
