@@ -72,24 +72,17 @@ def _without_maps(table: pa.Table) -> pa.Table:
     """A table with lists of entries for maps: Polars 1 takes a NULL map for an empty one."""
     import pyarrow as pa
 
-    from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
+    def plain(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_map(kind):
+            entry = pa.field("key", plain(kind.key_type), False), pa.field("value", plain(kind.item_type))
+            return pa.list_(pa.struct(entry))
+        if pa.types.is_list(kind):
+            return pa.list_(kind.value_field.with_type(plain(kind.value_type)))
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(plain(field.type)) for field in kind])
+        return kind
 
-    def changed(array: pa.Array) -> pa.Array:
-        if pa.types.is_map(array.type):
-            array = map_lists(array)
-        nulls = array.is_null() if array.null_count else None
-        if pa.types.is_list(array.type):
-            return pa.ListArray.from_arrays(list_offsets(array), changed(list_items(array)), mask=nulls)
-        if pa.types.is_struct(array.type):
-            names = [field.name for field in array.type]
-            return pa.StructArray.from_arrays([*map(changed, array.flatten())], names=names, mask=nulls)
-        return array
-
-    for at, column in enumerate(table.columns):
-        if pa.types.is_nested(column.type):
-            chunks = [*map(changed, column.chunks)]
-            table = table.set_column(at, table.field(at).name, pa.chunked_array(chunks) if chunks else column)
-    return table
+    return table.cast(pa.schema([field.with_type(plain(field.type)) for field in table.schema]))
 
 
 def _pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pandas.DataFrame:
