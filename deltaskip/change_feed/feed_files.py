@@ -86,6 +86,8 @@ def files_of_state(snapshot: Snapshot) -> FeedFiles:
 
 def joined(parts: list[FeedFiles]) -> FeedFiles:
     """Return the files of all parts, in the order of the versions."""
+    if len(parts) == 1 and (np.diff(numpy_values(parts[0].versions)) >= 0).all():
+        return parts[0]
     versions = pa.concat_arrays([part.versions for part in parts])
     order = arrow_array(np.argsort(numpy_values(versions), kind="stable"), pa.int64())
     adds = pa.concat_tables([part.adds for part in parts]).combine_chunks()
@@ -117,7 +119,6 @@ def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozens
         log = _Actions(commits, actions, np.union1d(with_changes, hidden))
     except ValueError as error:
         raise CorruptLog(f"The log of {commits.root} is damaged: {error}; restore the commit.") from error
-    inferred = log.inferred(partitioned=bool(snapshot.partition_columns))
     nothing = pa.nulls(len(written), FILE_SCHEMA.field("deletion_vector").type)
     from_files = FeedFiles(
         written.select(FILE_SCHEMA.names).cast(FILE_SCHEMA),
@@ -126,7 +127,7 @@ def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozens
         nothing,
         nothing,
     )
-    return joined([from_files, inferred])
+    return joined([from_files, *([log.inferred(bool(snapshot.partition_columns))] if log.has_changes else ())])
 
 
 def _changed_nothing(info: CommitInfo) -> bool:
@@ -159,6 +160,11 @@ class _Actions:
         self._vector_count = len(ids.dictionary) + 1
         changes = numpy_values(is_not_false(one_chunk(actions["data_change"]))) if rows else self._is_remove
         self._read = changes & ~np.isin(self._commit, unread)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether some actions are changes: none where all commits have change data files."""
+        return bool(self._read.any())
 
     def inferred(self, partitioned: bool) -> FeedFiles:
         """The files whose changes follow from their actions."""

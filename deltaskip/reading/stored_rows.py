@@ -263,7 +263,7 @@ class StoredRows:
             wanted = positions[first:last]
             span = range(int(wanted[0]), int(wanted[-1]) + 1)
             single = len(wanted) * opened.one_in <= rows
-            by_pages = layout.leaves or self._nested_in(opened, layout)
+            by_pages = layout.leaves or self._few_nested_in(opened, layout, number)
             if by_pages and (single or is_narrow(len(span), rows)):
                 few = self._some(opened, layout, constants, number, start, wanted if single else span)
                 yield few if single else few.take(wanted - span.start)
@@ -384,7 +384,7 @@ class StoredRows:
             forms = {"threads": self._threads, "encoded": encoded, "views": self._views_in(layout)}
         else:
             own = rows - start
-        forms["nested"] = self._nested_in(opened, layout)
+        forms["nested"] = self._few_nested_in(opened, layout, group)
         with self._naming(opened.location):
             given = opened.schema, [group], layout.leaves, own, opened.own_footer
             found = decode_columns(opened.source, parquet.metadata, *given, **forms)
@@ -579,6 +579,12 @@ class StoredRows:
     def _nested_in(self, opened: OpenFile, layout: FileLayout) -> Mapping[str, Collection[str]]:
         """The nested columns that the kernels may decode, with the paths to read of each."""
         return {} if layout.paths is None or opened.parquet.has_foreign_types else layout.nested
+
+    def _few_nested_in(self, opened: OpenFile, layout: FileLayout, group: int) -> Mapping[str, Collection[str]]:
+        """The nested columns of which the kernels may decode a few rows: of a large row group, by their pages."""
+        indexed = opened.own_footer is not None and opened.own_footer.has_page_locations(group)
+        few = indexed or self._is_small(opened.parquet.metadata, [group], layout)
+        return self._nested_in(opened, layout) if few else {}
 
     def _encoded_in(self, opened: OpenFile, layout: FileLayout, numbers: Sequence[int]) -> list[str]:
         """The columns, by their names in a file, that row groups have as dictionaries."""

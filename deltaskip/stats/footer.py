@@ -46,7 +46,7 @@ _TAIL_BYTES = 32 << 10
 _WRITER = regex(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+)")
 # Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
-COLUMNS, GROUP_ROWS = 1, 3
+COLUMNS, GROUP_ROWS, _OFFSET_INDEX = 1, 3, 4
 META, NUM_VALUES, _CHUNK_BYTES, _DATA_PAGE, _DICTIONARY_PAGE, STATISTICS = 3, 5, 7, 9, 11, 12
 _SIZES, _REPEATED_AT, _DEFINED = 16, 2, 3
 NULL_COUNT, MAX, MIN, MAX_EXACT, MIN_EXACT, NAN_COUNT = 3, 5, 6, 7, 8, 9
@@ -100,6 +100,13 @@ class Footer:
         if 0 < dictionary < start:
             start = dictionary
         return start, start + meta[_CHUNK_BYTES]
+
+    def has_page_locations(self, row_group: int) -> bool:
+        """Whether each column chunk has an offset index."""
+        try:
+            return all(_OFFSET_INDEX in each for each in self.row_groups[row_group][COLUMNS])
+        except DAMAGE:
+            return False
 
     def group_bytes(self) -> list[int] | None:
         """Bytes of each row group in the file; None if the footer is damaged."""
