@@ -185,6 +185,12 @@ def _loaded(
             raise
         except (errors.CorruptLog, errors.VersionNotFound, FileNotFoundError, NotADirectoryError):
             listed = partial(_list, storage, root)
+    before = None if version is None else _listed_until(storage, root, version)
+    if before is not None:
+        with suppress(errors.CorruptLog, errors.VersionNotFound, CutShort, FileNotFoundError, NotADirectoryError):
+            found = load_snapshot_of(storage, read_listing(root, before), version)
+            if _is_whole(found):
+                return found
     listing = _log_in(storage, root, partial(listed, "0"))
     for _ in range(_LOOKS):
         try:
@@ -204,6 +210,19 @@ def _loaded(
                 raise
             listing = again
     return load_snapshot_of(storage, listing, version)
+
+
+def _listed_until(storage: Storage, root: str, version: int) -> list[FileInfo] | None:
+    """The files of a local log from the newest checkpoint before a version to the version; None for other storage."""
+    if type(storage) is not LocalStorage:
+        return None
+    folder, end = join(root, LOG_FOLDER), version_prefix(version + 1).encode()
+    try:
+        names = [name for name in storage.names(folder) if name < end]
+        newest = max((name for name in names if b".checkpoint." in name), default=b"0")
+        return storage.entries(folder, names, newest[: len(end)].decode())
+    except (ValueError, FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _has_a_stray(listing: LogListing) -> bool:

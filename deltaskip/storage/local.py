@@ -50,12 +50,18 @@ class LocalStorage:
     base = ""
     remote = False
 
+    def names(self, directory: str) -> list[bytes]:
+        """Return the names in the directory: a log may have tens of thousands, of which few are wanted."""
+        with _naming(directory):
+            return os.listdir(encoded(directory))
+
     def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
-        with _naming(directory):
-            # One call: a log may have tens of thousands of names, of which few are wanted.
-            folder = encoded(directory)
-            names = os.listdir(folder)
+        return self.entries(directory, self.names(directory), start_name)
+
+    def entries(self, directory: str, names: Sequence[bytes], start_name: str) -> list[interface.FileInfo]:
+        """Return the entries of the directory with those of these names that are >= start_name, sorted by name."""
+        folder = encoded(directory)
         if start_name.isascii():
             # The order of characters is that of their bytes, and no byte of other characters precedes ASCII.
             start = start_name.encode()

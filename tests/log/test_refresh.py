@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,14 +177,14 @@ def appended_anew(path: Path, rows: int) -> None:
 @pytest.fixture
 def lists(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names from which logs are listed."""
-    found, list_from = [], LocalStorage.list_from
+    found, entries = [], LocalStorage.entries
 
-    def counted(self: LocalStorage, directory: str, start_name: str) -> Any:
+    def counted(self: LocalStorage, directory: str, names: Sequence[bytes], start_name: str) -> Any:
         if directory.endswith("_delta_log"):
             found.append(start_name)
-        return list_from(self, directory, start_name)
+        return entries(self, directory, names, start_name)
 
-    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    monkeypatch.setattr(LocalStorage, "entries", counted)
     return found
 
 
