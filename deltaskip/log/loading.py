@@ -10,7 +10,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial, wraps
@@ -63,6 +63,8 @@ _CLEANED_UP_LATER_MS = 60_000
 # A snapshot with more commits than this is read again from a newer checkpoint. Before so many are read, the newest may
 # name an adaptive metadata tree.
 _MOST_COMMITS = 100
+# So many versions before another one, in an object store, a checkpoint is looked for first.
+_CHECKPOINTS_WITHIN = 150
 # The files of the latest versions of local tables that this process has read or written last, by location, each with
 # the time at which the names in its log had changed.
 _SEGMENTS: dict[str, tuple[int, LogSegment]] = {}
@@ -185,7 +187,7 @@ def _loaded(
             raise
         except (errors.CorruptLog, errors.VersionNotFound, FileNotFoundError, NotADirectoryError):
             listed = partial(_list, storage, root)
-    before = None if version is None else _listed_until(storage, root, version)
+    before = None if version is None else _listed_until(storage, root, version, listed)
     if before is not None:
         with suppress(errors.CorruptLog, errors.VersionNotFound, CutShort, FileNotFoundError, NotADirectoryError):
             found = load_snapshot_of(storage, read_listing(root, before), version)
@@ -212,15 +214,23 @@ def _loaded(
     return load_snapshot_of(storage, listing, version)
 
 
-def _listed_until(storage: Storage, root: str, version: int) -> list[FileInfo] | None:
-    """The files of a local log from the newest checkpoint before a version to the version; None for other storage."""
-    if type(storage) is not LocalStorage:
-        return None
-    folder, end = join(root, LOG_FOLDER), version_prefix(version + 1).encode()
+def _listed_until(
+    storage: Storage, root: str, version: int, listed: Callable[[str], list[FileInfo]]
+) -> list[FileInfo] | None:
+    """The files of a log until a version, from the newest checkpoint before it on; None if only a whole listing tells.
+
+    An object store, which lists pages of a thousand names, is asked for the page in which the checkpoint should be,
+    unless the log is listed already.
+    """
+    folder, end = join(root, LOG_FOLDER), version_prefix(version + 1)
     try:
-        names = [name for name in storage.names(folder) if name < end]
-        newest = max((name for name in names if b".checkpoint." in name), default=b"0")
-        return storage.entries(folder, names, newest[: len(end)].decode())
+        if type(storage) is LocalStorage:
+            names = [name for name in storage.names(folder) if name < end.encode()]
+            newest = max((name for name in names if b".checkpoint." in name), default=b"0")
+            return storage.entries(folder, names, newest[: len(end)].decode())
+        list_between = None if is_managed(storage) else getattr(storage, "list_between", None)
+        start = version_prefix(max(0, version - _CHECKPOINTS_WITHIN))
+        return None if list_between is None or isinstance(listed, _Listed) else list_between(folder, start, end)
     except (ValueError, FileNotFoundError, NotADirectoryError):
         return None
 
@@ -384,14 +394,19 @@ def _hint(storage: Storage, root: str) -> tuple[int | None, Callable[[str], list
     with ThreadPoolExecutor(1, "deltaskip") as beside:
         listing = beside.submit(getattr(storage, "list_first", lambda folder: storage.list_from(folder, "0")), folder)
         hint = read_hint(storage, folder)
+    if listing.exception() is None and listing.result() is None:
+        return hint, partial(_list, storage, root)
+    return hint, _Listed(listing)
 
-    def listed(start_name: str) -> list[FileInfo]:
-        found = listing.result()
-        if found is None:
-            return _list(storage, root, start_name)
-        return [file for file in found if file.name >= start_name]
 
-    return hint, listed
+class _Listed:
+    """The log of a store, which has listed all of it."""
+
+    def __init__(self, listing: Future[list[FileInfo]]) -> None:
+        self._listing = listing
+
+    def __call__(self, start_name: str) -> list[FileInfo]:
+        return [file for file in self._listing.result() if file.name >= start_name]
 
 
 def _reads_the_log_as(latest: Snapshot, snapshot: Snapshot) -> bool:

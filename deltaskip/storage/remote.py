@@ -191,6 +191,13 @@ class ObjectStorage:
         found = self._below(directory, None, _PAGE)
         return None if len(found) == _PAGE else self._entries(directory, "", found)
 
+    def list_between(self, directory: str, start_name: str, end_name: str) -> list[interface.FileInfo] | None:
+        """Return the entries with names >= start_name and < end_name, if the store lists them at once; else None."""
+        listed = self._below(directory, start_name, _PAGE)
+        found = self._entries(directory, start_name, listed)
+        between = [each for each in found if each.name < end_name]
+        return between if len(listed) < _PAGE or len(between) < len(found) else None
+
     def _entries(self, directory: str, start_name: str, items: Iterable[Any]) -> list[interface.FileInfo]:
         """The entries of a directory with names >= start_name, sorted by name, of objects below it."""
         found: dict[str, interface.FileInfo] = {}

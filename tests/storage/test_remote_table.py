@@ -1,13 +1,20 @@
 """A table on an object store: the log is read as it is on disk."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import TableNotFound
+from deltaskip.errors import TableNotFound, VersionNotFound
 from deltaskip.log import load_snapshot
+from deltaskip.log.checkpoint.write import write_checkpoint
+from deltaskip.sparkexpr.types import LONG, StructField, StructType
+from deltaskip.storage import LocalStorage
 from deltaskip.storage.location import address_of, parse_location
 from deltaskip.storage.remote import ObjectStorage
 from tests import corpus
+from tests.builder import TableBuilder, add
 from tests.looped import looped
 
 
@@ -53,3 +60,32 @@ def test_a_table_is_opened_by_its_uri(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda path, _: (storage, parse_location(path)))
     table = ds.DeltaTable("memory://host/tables/my t")
     assert ds.DeltaTable(table.uri).version == table.version
+
+
+def test_an_earlier_version_of_a_long_log_is_read_from_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store lists a thousand names at a time: the page around the version has its checkpoint, or all are listed."""
+    obstore = pytest.importorskip("obstore")
+    from obstore.store import MemoryStore
+
+    builder, store = TableBuilder(tmp_path, StructType((StructField("id", LONG),))), MemoryStore()
+    for version in range(1, 1_100):
+        builder.commit(add(f"{version}.parquet"))
+        if version in (699, 1_090):
+            write_checkpoint(load_snapshot(LocalStorage(), str(tmp_path)))
+    for file in tmp_path.glob("_delta_log/*"):
+        obstore.put(store, f"t/_delta_log/{file.name}", file.read_bytes())
+    asked: list[int | None] = []
+    below = ObjectStorage._below
+
+    def counted(storage: ObjectStorage, directory: str, start: str | None, most: int | None = None) -> Any:
+        asked.append(most)
+        return below(storage, directory, start, most)
+
+    monkeypatch.setattr(ObjectStorage, "_below", counted)
+    for version, whole in ((1, False), (120, False), (400, True), (699, False), (820, False), (1_080, True)):
+        asked.clear()
+        found = load_snapshot(ObjectStorage(store, "memory://host"), "memory://host/t", version)
+        assert (found.version, found.num_files) == (version, version + 1)
+        assert (None in asked) == whole, version
+    with pytest.raises(VersionNotFound):
+        load_snapshot(ObjectStorage(store, "memory://host"), "memory://host/t", 1_100)
