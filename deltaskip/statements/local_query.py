@@ -252,11 +252,17 @@ def _others(text: str, tokens: Sequence[SqlToken], floats: Collection[str]) -> l
     return list(found)
 
 
+def _with_clauses(tokens: Sequence[SqlToken]) -> Iterator[tuple[str, SqlToken]]:
+    """Each token, after the word of the clause that it is in."""
+    clause = "SELECT"
+    for token in tokens:
+        clause = token.text.upper() if token.is_word(*_CLAUSES) else clause
+        yield clause, token
+
+
 def _floats(tokens: Sequence[SqlToken]) -> Iterator[str]:
     """The names in a query whose numbers are compared or computed with others, not counting exact ones of FLOAT."""
-    clause = "SELECT"
-    for at, token in enumerate(tokens):
-        clause = token.text.upper() if token.is_word(*_CLAUSES) else clause
+    for at, (clause, token) in enumerate(_with_clauses(tokens)):
         # What stands on both sides of the name, from the name on.
         sides = tokens[max(at - 2, 0) : at][::-1], tokens[at + 1 : at + 3]
         operands = [each[1:] for each in sides if each and each[0].kind == "symbol" and each[0].text[0] in _OPERATORS]
@@ -291,9 +297,7 @@ def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
 
 def _ordered(tokens: Sequence[SqlToken]) -> Iterator[str]:
     """The names by whose values a query sorts, or of which it takes the first or last."""
-    clause = "SELECT"
-    for at, token in enumerate(tokens):
-        clause = token.text.upper() if token.is_word(*_CLAUSES) else clause
+    for at, (clause, token) in enumerate(_with_clauses(tokens)):
         is_extreme = at > 1 and tokens[at - 1].is_symbol("(") and tokens[at - 2].is_word("MIN", "MAX")
         if is_extreme or clause == "ORDER":
             yield t.fold_name(token.text)
