@@ -14,6 +14,7 @@ from deltaskip.json_text import compact_json
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.file_counts import FileCounts
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
+from deltaskip.log.listed_files import LISTED_FILES
 from deltaskip.log.replay import EMPTY, Replay
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange, overlay
@@ -27,8 +28,6 @@ from deltaskip.storage.location import LOG_FOLDER
 # Each commit's checksum counts all files again, so that an error cannot spread from one checksum to the next. Up to
 # this number of files, counting takes less time than the commit.
 _COUNTED_FILES = 20_000
-# The checksum of a table with at most this many files lists them, as delta-spark's does.
-_LISTED_FILES = 50
 # A list with longer statistics would take longer to read with each opening than the files.
 _LISTED_CHARACTERS = 1 << 17
 
@@ -91,7 +90,7 @@ class _Totals:
 
     def members(self, with_vectors: bool) -> Iterator[tuple[str, Any]]:
         """Yield the members that delta-spark writes, too: histograms, and the files themselves if they are few."""
-        if self.num_files <= _LISTED_FILES:
+        if self.num_files <= LISTED_FILES:
             listed = self.base.files_after(self.newer)
             yield from FileCounts.of([listed]).members(with_vectors)
             files = [{**add.to_json(), "dataChange": False} for add in add_actions(listed)]

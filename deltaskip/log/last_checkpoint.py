@@ -4,7 +4,7 @@ The hint determines only the first name of the listing. A hint that is missing, 
 listing and changes no result.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from deltaskip.errors import StorageError
@@ -16,16 +16,23 @@ LAST_CHECKPOINT = "_last_checkpoint"
 _MOST_BYTES = 1 << 20
 
 
-def read_hint(storage: Storage, log_folder: str) -> int | None:
-    """Return the version in `_last_checkpoint`; None if the file is missing, damaged, too large or not readable."""
+class Hint(NamedTuple):
+    """The version of a checkpoint, and how many files it has; None if that is not said."""
+
+    version: int
+    num_adds: int | None
+
+
+def read_hint(storage: Storage, log_folder: str) -> Hint | None:
+    """Return the contents of `_last_checkpoint`; None if the file is missing, damaged, too large or not readable."""
     try:
         return parse_hint(storage.read(join(log_folder, LAST_CHECKPOINT), _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError, StorageError):
         return None
 
 
-def parse_hint(data: bytes) -> int | None:
-    """Return the version in the text of a `_last_checkpoint`; None if the text or its checksum is invalid."""
+def parse_hint(data: bytes) -> Hint | None:
+    """Return the contents of the text of a `_last_checkpoint`; None if the text or its checksum is invalid."""
     try:
         fields = parse_json(data, object_pairs_hook=_without_duplicates, parse_float=_Verbatim, parse_int=_Verbatim)
         if not isinstance(fields, dict):
@@ -35,10 +42,14 @@ def parse_hint(data: bytes) -> int | None:
             return None
     except ValueError:
         return None
-    version = fields.get("version")
-    if not isinstance(version, _Verbatim) or not version.isascii() or not version.isdigit() or len(version) > 19:
+    version = _number(fields.get("version"))
+    return None if version is None else Hint(version, _number(fields.get("numOfAddFiles")))
+
+
+def _number(value: object) -> int | None:
+    if not isinstance(value, _Verbatim) or not value.isascii() or not value.isdigit() or len(value) > 19:
         return None
-    return int(version)
+    return int(value)
 
 
 def checksum(fields: dict[str, Any]) -> str:

@@ -28,7 +28,8 @@ from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
-from deltaskip.log.last_checkpoint import read_hint
+from deltaskip.log.last_checkpoint import Hint, read_hint
+from deltaskip.log.listed_files import listed_tail, may_list_files
 from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
@@ -141,11 +142,12 @@ def _remember(snapshot: Snapshot) -> None:
             _SEGMENTS.pop(root, None)
 
 
-def _remembered(storage: Storage, root: str, changed: int, hint: int | None) -> LogListing | None:
+def _remembered(storage: Storage, root: str, changed: int, said: Hint | None) -> LogListing | None:
     """The files of the latest version from the checkpoint of the hint on, if the log is unchanged."""
     known, segment = _SEGMENTS.get(root, (None, None))
-    if known != changed or segment is None or hint is None or hint > segment.version or is_managed(storage):
+    if known != changed or segment is None or said is None or said.version > segment.version or is_managed(storage):
         return None
+    hint = said.version
     checkpoint = segment.checkpoint
     if not _is_latest(storage, segment) or (checkpoint is not None and checkpoint.version > hint):
         return None
@@ -175,12 +177,13 @@ def _loaded_from(storage: Storage, listing: LogListing) -> Snapshot | None:
 
 
 def _loaded(
-    storage: Storage, root: str, version: int | None, hint: int | None, listed: Callable[[str], list[FileInfo]]
+    storage: Storage, root: str, version: int | None, hint: Hint | None, listed: Callable[[str], list[FileInfo]]
 ) -> Snapshot:
-    if hint is not None and (version is None or hint <= version):
+    if hint is not None and (version is None or hint.version <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
-            found = load_snapshot_of(storage, read_listing(root, listed(version_prefix(hint))), version)
+            listing = read_listing(root, listed(version_prefix(hint.version)))
+            found = _from_checksum(storage, listing, version, hint) or load_snapshot_of(storage, listing, version)
             if _is_whole(found):
                 return found
         except errors.TableNotFound:
@@ -196,7 +199,7 @@ def _loaded(
     listing = _log_in(storage, root, partial(listed, "0"))
     for _ in range(_LOOKS):
         try:
-            found = load_snapshot_of(storage, listing, version)
+            found = _from_checksum(storage, listing, version, None) or load_snapshot_of(storage, listing, version)
             if _is_whole(found):
                 return found
             listing = list_log(storage, root)
@@ -383,7 +386,7 @@ def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
     return latest
 
 
-def _hint(storage: Storage, root: str) -> tuple[int | None, Callable[[str], list[FileInfo]]]:
+def _hint(storage: Storage, root: str) -> tuple[Hint | None, Callable[[str], list[FileInfo]]]:
     """The version of the hint, and a function that lists the log from a name on. A store does both at once.
 
     A log of many files is then listed from that version on, since a store lists only so many at a time.
@@ -453,7 +456,8 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
         tail, checksum = _read_tail(storage, root, commits, segment)
     if tail.tree is not None:
         return _loaded_again(snapshot)
-    found = Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
+    tail = tail.following(snapshot.tail)
+    found = Snapshot(storage, segment, snapshot.checkpoint, tail, checksum, snapshot.cache, snapshot.read_log)
     return found if _is_whole(found) else _loaded_again(snapshot)
 
 
@@ -468,7 +472,7 @@ def _is_read_again(snapshot: Snapshot) -> bool:
     hint = read_hint(snapshot.storage, join(snapshot.root, LOG_FOLDER))
     return (
         hint is not None
-        and hint > (-1 if old.checkpoint is None else old.checkpoint.version)
+        and hint.version > (-1 if old.checkpoint is None else old.checkpoint.version)
         and _is_there(snapshot.storage, snapshot.segment)
     )
 
@@ -622,6 +626,29 @@ def _has_commits_for(listing: LogListing, segment: LogSegment) -> bool:
     """Whether the log has the commits for the compactions that a segment uses."""
     ranges = [range(each.version, each.end + 1) for each in segment.commits if each.kind is Kind.COMPACTION]
     return bool(ranges) and all(version in listing.commits for each in ranges for version in each)
+
+
+def _from_checksum(storage: Storage, listing: LogListing, version: int | None, hint: Hint | None) -> Snapshot | None:
+    """The latest version of a small table in an object store, as its checksum lists it; None if the log must be read.
+
+    version: None for the latest. A version that was asked for is read from the log.
+    """
+    if version is not None or not storage.remote or is_managed(storage):
+        return None
+    root = listing.root
+    with suppress(errors.CorruptLog, errors.VersionNotFound):
+        segment = next(candidate_segments(listing, None, IN_FLIGHT))
+        own, checksum = segment.own_commit, segment.checksum
+        if own is None or checksum is None or not may_list_files(segment, hint):
+            return None
+        together = _read_together(storage, [own], checksum)
+        if together is None:
+            return None
+        data, starts = together
+        tail = listed_tail(root, own, data[: starts[1]], checksum, bytes(data[starts[1] :]))
+        if tail is not None:
+            return Snapshot(storage, segment, None, tail, read_log=partial(load_snapshot, storage, root))
+    return None
 
 
 def _segments(storage: Storage, listing: LogListing, version: int | None) -> Iterator[LogSegment]:

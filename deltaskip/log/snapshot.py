@@ -49,7 +49,8 @@ class Snapshot(Unpicklable):
     the caller instead of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of objects
     with the snapshot contain the secrets that open its storage. listed: the time.monotonic of the listing in which it
     is the latest version. followed_by: the version that an operation has committed after it, until
-    `txn.latest_after` takes it.
+    `txn.latest_after` takes it. read_log: of a snapshot that was read from a version checksum, what reads a version
+    from the log; None for others.
     """
 
     instead = "pickle the DeltaTable that has it"
@@ -62,6 +63,7 @@ class Snapshot(Unpicklable):
         tail: Tail,
         checksum: bytes | None = None,
         cache: ColumnCache | None = None,
+        read_log: Callable[[int], Snapshot] | None = None,
     ) -> None:
         """Raises CorruptLog if protocol or metaData is missing, UnsupportedFeature for an unsupported table."""
         self.storage = storage
@@ -78,6 +80,7 @@ class Snapshot(Unpicklable):
         self.listed = float("-inf")
         self.log_changed: int | None = None
         self.followed_by: Snapshot | None = None
+        self.read_log = read_log
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)
@@ -116,8 +119,16 @@ class Snapshot(Unpicklable):
     def with_state(self, protocol: Protocol, metadata: Metadata) -> Snapshot:
         """Return a snapshot of the same files with another protocol and metadata, such as those of the next commit."""
         tail = self.tail.with_state(StateChange(protocol, metadata))
-        snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail)
+        snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail, read_log=self.read_log)
         return snapshot.told_as(self)
+
+    @cached_property
+    def whole(self) -> Snapshot:
+        """The snapshot as the log has it: also with removed files, and with every transaction identifier.
+
+        It is the snapshot itself unless that was read from its version checksum. Raises as load_snapshot does.
+        """
+        return self if self.read_log is None else self.read_log(self.version).told_as(self)
 
     def told_as(self, other: Snapshot) -> Snapshot:
         """Return this snapshot with the facts that the caller stated about `other`, another snapshot of the table."""
@@ -146,7 +157,7 @@ class Snapshot(Unpicklable):
     @property
     def txns(self) -> Mapping[str, Txn]:
         """The transaction identifier of each application, by its id."""
-        return self._state.txns
+        return self.whole.state.txns
 
     @cached_property
     def domains(self) -> Mapping[str, DomainMetadata]:
@@ -334,7 +345,7 @@ class Snapshot(Unpicklable):
     @cached_property
     def writers(self) -> Writers:
         """Provenance of the files' statistics, from the commits that the log still contains."""
-        newer_than = -1 if self.checkpoint is None else self.checkpoint.version
+        newer_than = -1 if self.segment.checkpoint is None else self.segment.checkpoint.version
         return read_writers(self.storage, self.root, self.version, newer_than)
 
     @cached_property

@@ -341,8 +341,8 @@ class ObjectStorage:
         except FileExistsError:
             _CHECKED.add((endpoint, self.base))
             return
-        except (FileNotFoundError, StorageError):
-            # The commit itself says what is wrong, and the next one asks again.
+        except FileNotFoundError:
+            # The log has been cleaned up since it was listed; the next commit asks again.
             return
         raise StorageError(
             f"Cannot commit to {file.path.rpartition('/')[0]}: the store at {endpoint} ignores If-None-Match: *, so "

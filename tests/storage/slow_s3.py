@@ -185,7 +185,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._error(412, "PreconditionFailed")
                 return
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+            # A reader gets the whole object, or the whole one before it.
+            written = file.with_name(f".{file.name}.part")
+            written.write_bytes(data)
+            written.replace(file)
         status = self.server.after_put(key)
         if status == 0:
             self.close_connection = True

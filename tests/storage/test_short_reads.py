@@ -60,10 +60,11 @@ def cuts(file: Path) -> Iterator[int]:
     yield from (len(data) // 2, len(data) - 1)
 
 
+@pytest.mark.filterwarnings("ignore::deltaskip.errors.ChecksumWarning")
 @pytest.mark.parametrize("name", [name for name, _ in TABLES])
 def test_a_read_that_is_short_is_never_fewer_rows(server: SlowS3, tables: dict[str, list[int]], name: str) -> None:
     folder = server.folder / "bucket" / name
-    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".crc"]
+    files = [path for path in folder.rglob("*") if path.is_file()]
     wrong_files = set()
 
     def check(case: tuple[str, int]) -> None:
@@ -86,6 +87,9 @@ def test_a_read_that_is_short_is_never_fewer_rows(server: SlowS3, tables: dict[s
 
 def test_a_read_that_is_short_once_is_repeated(server: SlowS3, tables: dict[str, list[int]]) -> None:
     seen = set()
+    # Otherwise the table is opened without its first commits.
+    for checksum in server.folder.glob("bucket/commits/_delta_log/*.crc"):
+        checksum.unlink()
 
     def cut(key: str, data: bytes) -> bytes:
         first = key not in seen

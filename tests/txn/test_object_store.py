@@ -30,8 +30,8 @@ def test_commits_of_many_writers_are_there_once_each(uri: str, s3_options: dict[
     table = ds.DeltaTable(uri, storage_options=s3_options)
     expected = sorted(f"t{thread}-{number}" for thread in range(THREADS) for number in range(COMMITS))
     assert sorted(table.scan().files(columns=["path"])["path"].to_pylist()) == expected
-    assert table.snapshot.checkpoint is not None
-    assert table.snapshot.checkpoint.version == 10
+    assert table.snapshot.whole.checkpoint is not None
+    assert table.snapshot.whole.checkpoint.version == 10
     table.snapshot.storage.read(f"{uri}/_delta_log/{10:020d}.crc")
 
 

@@ -47,6 +47,7 @@ class Tombstones:
 
     def __init__(self, snapshot: Snapshot, newer_than_ms: int) -> None:
         """Raises CorruptLog."""
+        snapshot = snapshot.whole
         self._snapshot, self._newer_than_ms = snapshot, newer_than_ms
         parts = () if snapshot.checkpoint is None else snapshot.checkpoint.remove_parts
         self.groups = [(part, number) for part in parts for number in part.row_groups_with("remove")]

@@ -209,6 +209,7 @@ def write_checkpoint(
     if snapshot.storage.exists(there):
         _require_readable(snapshot, there)
         return WrittenCheckpoint(snapshot.version, there, written=False)
+    snapshot = snapshot.whole
     try:
         made = _written(snapshot, group_rows, sidecar_rows, True)
     except NotCopied:
@@ -522,7 +523,7 @@ def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:
     """Write `_last_checkpoint`, unless it already names a later version."""
     folder = join(snapshot.root, LOG_FOLDER)
     known = read_hint(snapshot.storage, folder)
-    if known is not None and known > made.version:
+    if known is not None and known.version > made.version:
         return
     fields: dict[str, Any] = {
         "version": made.version,

@@ -278,12 +278,13 @@ def hint_violations(facts: TableFacts) -> Iterator[Found]:
         else:
             facts.not_checked.append(str(error))
         return
-    version, fields = parse_hint(text), {}
+    hint, fields = parse_hint(text), {}
     with suppress(ValueError):
         fields = parse_json(text)
-    if version is None or not fields:
+    if hint is None or not fields:
         yield Found("hint.readable", f"{LAST_CHECKPOINT} is damaged, or its checksum is wrong", (), [LAST_CHECKPOINT])
         return
+    version = hint.version
     refs = facts.listing.checkpoints.get(version)
     if refs is None:
         message = f"{LAST_CHECKPOINT} names version {version}, of which there is no complete checkpoint"

@@ -84,10 +84,10 @@ class FilesPlan:
         Raises:
             UnsupportedFeature: Another process cannot read the log.
         """
-        snapshot = scan.snapshot
+        snapshot = scan.snapshot.whole
         portable = PortableSnapshot.of(snapshot, reads_provenance(scan.compiled.program))
         commits = list(_commit_tasks(snapshot.segment.commits))
-        older: list[Sequence[Task]] = [*_group_tasks(scan, cores), *_inline_tasks(snapshot)]
+        older: list[Sequence[Task]] = [*_group_tasks(scan, snapshot, cores), *_inline_tasks(snapshot)]
         keyed = len(commits) > 1 or bool(commits and older)
         request = PlanRequest(uuid4().hex, portable, scan.compiled.portable, tuple(names), keyed)
         return cls(
@@ -142,12 +142,12 @@ def _commit_tasks(commits: Sequence[LogFile]) -> Iterator[CommitsTask]:
         yield CommitsTask(tuple(held), order)
 
 
-def _group_tasks(scan: LogScan, cores: int) -> list[list[GroupsTask]]:
+def _group_tasks(scan: LogScan, snapshot: Snapshot, cores: int) -> list[list[GroupsTask]]:
     """The row groups of the checkpoint that may contain a file to keep, in tasks that keep all cores busy."""
     found = []
     total = 0
-    for part in scan.snapshot.checkpoint_parts:
-        for group in row_groups_to_read(scan.compiled.program, part, scan.snapshot.cache):
+    for part in snapshot.checkpoint_parts:
+        for group in row_groups_to_read(scan.compiled.program, part, snapshot.cache):
             rows = part.add_rows(group)
             found.append((part, group, rows))
             total += rows

@@ -457,7 +457,7 @@ def test_the_hint_names_the_checkpoint_and_its_checksum_holds(table: TableBuilde
     size = (table.log / f"{0:020d}.checkpoint.parquet").stat().st_size
     assert (fields["version"], fields["size"], fields["numOfAddFiles"], fields["sizeInBytes"]) == (0, 4, 2, size)
     assert fields["checksum"] == checksum(fields)
-    assert parse_hint(text) == 0
+    assert parse_hint(text) == (0, 2)
     assert made.size_bytes == size
 
 
