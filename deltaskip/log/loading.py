@@ -613,11 +613,12 @@ def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None 
                     continue
         if tail.tree is not None and tail.tree.version > (-1 if checkpoint is None else checkpoint.version):
             return load_snapshot_of(storage, _from_tree(listing, tail.tree), segment.version)
-        found = Snapshot(storage, segment, checkpoint, tail, checksum)
-        if has_tree(found.protocol) and _has_commits_for(listing, segment):
+        if _has_commits_for(listing, segment):
+            found = Snapshot(storage, segment, checkpoint, tail)
             # A compaction need not have the actions that name trees.
-            continue
-        return found
+            if has_tree(found.protocol) or (checksum is not None and found.contradicts(checksum)):
+                continue
+        return Snapshot(storage, segment, checkpoint, tail, checksum)
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
 

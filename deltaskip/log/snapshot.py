@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from copy import copy
 from typing import TypeVar
 
@@ -325,14 +326,21 @@ class Snapshot(Unpicklable):
 
         Raises CorruptLog with both values of the first difference.
         """
-        if self._checksum is None:
-            return
-        found = [*state_differences(self._checksum, self._state), *file_differences(self._checksum, *self.totals())]
+        found = [] if self._checksum is None else self._differences(self._checksum)
         if found:
             raise CorruptLog(
                 f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or "
                 f"checkpoint was changed after it was written, so restore the log."
             )
+
+    def contradicts(self, checksum: bytes) -> bool:
+        """Return whether the text of the version checksum says otherwise; a damaged one does not."""
+        with suppress(ValueError):
+            return bool(self._differences(parse_checksum(checksum)))
+        return False
+
+    def _differences(self, checksum: Checksum) -> list[str]:
+        return [*state_differences(checksum, self._state), *file_differences(checksum, *self.totals())]
 
     @property
     def float_bounds_are_exact(self) -> bool:

@@ -82,6 +82,18 @@ def test_a_store_is_asked_for_compactions_in_place_of_many_commits(
     assert table.refresh().scan("id = 20").to_arrow()["s"].to_pylist() == ["y"]
 
 
+@pytest.mark.filterwarnings("error::deltaskip.errors.ChecksumWarning")
+def test_a_compaction_that_contradicts_the_checksum_is_not_used(server: SlowS3) -> None:
+    path = server.folder / "bucket" / "lying"
+    table = ds.DeltaTable.create(path, "id BIGINT, s STRING", properties={"delta.checkpointInterval": "100"})
+    for number in range(65):
+        table.append(rows(10 * number))
+    [first, *_] = sorted(path.glob("_delta_log/*.compacted.json"))
+    lines = first.read_text().splitlines(keepends=True)
+    first.write_text("".join(line for line in lines if line != next(each for each in lines if '"add"' in each)))
+    assert stored_at(server, "lying").scan().to_arrow().num_rows == table.scan().to_arrow().num_rows
+
+
 def test_tables_with_frequent_checkpoints_have_none(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     for number in range(20):

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import random
+import re
 import sys
 import uuid
 from collections.abc import Sequence
@@ -149,12 +150,27 @@ def test_a_key_whose_newest_entry_names_no_file_of_the_table_keeps_every_file(tm
     assert both.scan(f"id = '{keys[25]}'").to_arrow()["n"].to_pylist() == [105]
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "other size", "not JSON", "above", "no columns"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "missing",
+        "cut",
+        "other size",
+        "not JSON",
+        "above",
+        "no columns",
+        "left out",
+        "rows left out",
+        "other key",
+    ],
+)
 def test_a_damaged_index_keeps_every_file_with_a_warning(tmp_path: Path, damage: str) -> None:
     table, keys = table_of(tmp_path / "t", 4)
     changed: dict[str, Any] = {"no columns": {"keyColumns": None}}.get(damage, {})
-    table = with_index(table, ["id"], [entries_of(table, ["id"])], **changed)
-    [part] = (tmp_path / "t" / RECORD_INDEX_FOLDER).iterdir()
+    entries = entries_of(table, ["id"])
+    parts = [entries] if damage != "rows left out" else [entries.slice(0, 40), entries.slice(41)]
+    table = with_index(table, ["id"], parts, **changed)
+    part, *_ = (tmp_path / "t" / RECORD_INDEX_FOLDER).iterdir()
     log = tmp_path / "t" / "_delta_log" / f"{table.version:020}.json"
     match damage:
         case "missing":
@@ -165,6 +181,11 @@ def test_a_damaged_index_keeps_every_file_with_a_warning(tmp_path: Path, damage:
             log.write_text(log.read_text().replace('sizeInBytes\\": ', 'sizeInBytes\\": 1'))
         case "not JSON":
             log.write_text(log.read_text().replace('{\\"layoutVersion', '\\"layoutVersion'))
+        case "left out":
+            log.write_text(re.sub(r'indexFiles\\": \[.*?\]', r'indexFiles\\": []', log.read_text()))
+        case "other key":
+            said = '"delta.recordLevelIndex.keyColumns": "[\\"n\\", \\"id\\"]", "delta.enableRecordLevelIndex"'
+            log.write_text(log.read_text().replace('"delta.enableRecordLevelIndex"', said))
         case "above":
             log.write_text(log.read_text().replace(part.name, f"../{part.name}"))
     with pytest.warns(ReadWarning, match="record-level index .* is not used"):

@@ -2,8 +2,9 @@
 
 A table whose property `delta.enableRecordLevelIndex` is true keeps, in each commit that changes data, an entry for each
 row, in files below `_delta_log/_record_index` that the domain `delta.recordLevelIndex` lists. A file is ruled out if
-the predicate gives each column of the key values, and no entry of one of these keys names the file. A key whose newest
-entries name no file of the snapshot is not believed: then every file is kept. Only indexes by columns of a table are
+the predicate gives each column of the key values, and no entry of one of these keys names the file. Every file is kept
+if the newest entries of a key name no file of the snapshot, if the files have more rows than the index has entries, or
+an unknown number, and if the domain has another key than the table's properties. Only indexes by columns of a table are
 read, and only types with one spelling as partition values: integers, dates, and strings that are not empty.
 # Delta RFC record-level-index (delta-io/delta, pull request 7436), Index Key Encoding and Index Storage
 """
@@ -29,11 +30,12 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
+from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.key_index.key_columns import possible_columns
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.sought_values import SoughtValues
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, no_rows, numpy_values
 from deltaskip.storage import join
 from deltaskip.warning import warn
 
@@ -41,6 +43,7 @@ RECORD_INDEX_DOMAIN = "delta.recordLevelIndex"
 RECORD_INDEX_FOLDER = "_delta_log/_record_index"
 
 _LAYOUT = 1
+_KEY_COLUMNS = "delta.recordLevelIndex.keyColumns"
 _KEY = ("indexKeyHigh", "indexKeyLow")
 _ENTRY = (*_KEY, "fileId", "rowCommitVersion")
 _FAULTS = (OSError, StorageError, pa.ArrowException, ValueError, KeyError, TypeError, CorruptLog)
@@ -82,6 +85,9 @@ class RecordLookup:
             if (manifest["layoutVersion"], manifest["keyMode"]) != (_LAYOUT, "userKey"):
                 return None
             physical = [(name,) for name in manifest["keyColumns"]]
+            said = snapshot.properties.get(_KEY_COLUMNS)
+            if said is not None and parse_json(said) != manifest["keyColumns"]:
+                raise ValueError(f"its key is {manifest['keyColumns']}, and {_KEY_COLUMNS} is {said}")
         except _FAULTS as error:
             _warn_of(snapshot, error)
             return None
@@ -114,6 +120,9 @@ class RecordLookup:
         try:
             entries = pa.concat_tables([self._entries(each) for each in self._manifest["indexFiles"]] or [_NONE])
             files = table_keys(self._snapshot.table_root, entries["fileId"])
+            live, rows = self._live_files()
+            if rows is None or rows > sum(each["numEntries"] for each in self._manifest["indexFiles"]):
+                raise ValueError(f"it has fewer entries than the table has rows ({rows or 'unknown'})")
         except _FAULTS as error:
             _warn_of(self._snapshot, error)
             return None
@@ -121,7 +130,7 @@ class RecordLookup:
         version = numpy_values(entries["rowCommitVersion"])
         newest = np.full(len(self._keys), -1, np.int64)
         np.maximum.at(newest, number, version)
-        is_live = numpy_values(pc.is_in(files, self._live_files()))
+        is_live = numpy_values(pc.is_in(files, live))
         believed = np.zeros(len(self._keys), np.bool_)
         believed[number[is_live & (version == newest[number])]] = True
         if not believed[number].all():
@@ -151,15 +160,17 @@ class RecordLookup:
             raise ValueError(f"{name} has an entry without a file or version")
         return table
 
-    def _live_files(self) -> pa.ChunkedArray:
-        """The keys of the paths of the snapshot's files."""
+    def _live_files(self) -> tuple[pa.Array, int | None]:
+        """The keys of the paths of the snapshot's files, and the number of their rows; None if it is not known."""
 
-        def keys(batch: FileBatch) -> pa.Array:
-            return table_keys(self._snapshot.table_root, batch.rows(["path"], batch.live(None))[0])
+        def facts(batch: FileBatch) -> tuple[pa.Array, pa.Array]:
+            live = batch.live(None)
+            return table_keys(self._snapshot.table_root, batch.rows(["path"], live)[0]), live_row_counts(batch, live)
 
-        return pa.chunked_array(
-            list(each_candidate(self._snapshot, Program(Keep()), keys)), pa.string()
-        ).combine_chunks()
+        found = list(each_candidate(self._snapshot, Program(Keep()), facts))
+        keys = pa.chunked_array([keys for keys, _ in found], pa.string()).combine_chunks()
+        rows = pa.chunked_array([rows for _, rows in found], pa.int64())
+        return keys, None if rows.null_count else exact_sum(rows)
 
 
 _NONE = no_rows(pa.schema([("key", pa.int32()), ("fileId", pa.string()), ("rowCommitVersion", pa.int64())]))
