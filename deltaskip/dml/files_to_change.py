@@ -18,8 +18,7 @@ from deltaskip import actions
 from deltaskip.actions.partition_values import partition_column
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.skipping.add_batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_row_counts
+from deltaskip.skipping.add_batches import FileBatch, each_candidate, live_row_counts
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.partition_columns import equal_values, map_values
 from deltaskip.skipping.scan import Scan

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.log import Snapshot
 from deltaskip.progress import Progress, table_name
@@ -19,6 +20,7 @@ from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.sparkexpr.types import DataType
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
 from deltaskip.stats.logged_stats import LoggedStats
 
@@ -29,6 +31,7 @@ _AHEAD = 4
 
 # For fewer local files it is not worth starting a thread.
 _FEW_FILES = 1000
+_ZERO = arrow_scalar(0, pa.int64())
 
 
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
@@ -136,3 +139,15 @@ class FileBatch:
             return column.encode(map_values(maps, physical_name))
 
         return column, self.cache.array(PartitionCodesKey(self.scope, physical_name), codes)
+
+
+def live_row_counts(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
+    """int64 row count of each file at `indices` (None: all): numRecords less the deleted rows.
+
+    Null if numRecords is missing, or smaller than the deletion vector's cardinality, which an intact log never has.
+    """
+    records, vectors = batch.raw(["num_records", "deletion_vector"])
+    if indices is not None:
+        records, vectors = records.take(indices), vectors.take(indices)
+    rows = pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), _ZERO))
+    return pc.if_else(pc.less(rows, _ZERO), arrow_scalar(None, pa.int64()), rows)

@@ -7,24 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
-from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.sparkexpr.types import LONG_MAX
 from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
 
 _ZERO = arrow_scalar(0, pa.int64())
-
-
-def live_row_counts(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
-    """int64 row count of each file at `indices` (None: all): numRecords less the deleted rows.
-
-    Null if numRecords is missing, or smaller than the deletion vector's cardinality, which an intact log never has.
-    """
-    records, vectors = batch.raw(["num_records", "deletion_vector"])
-    if indices is not None:
-        records, vectors = records.take(indices), vectors.take(indices)
-    rows = pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), _ZERO))
-    return pc.if_else(pc.less(rows, _ZERO), arrow_scalar(None, pa.int64()), rows)
 
 
 def proved_rows(predicate: CompiledPredicate, batch: FileBatch, kept: pa.Array | None) -> pa.Array:

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
-from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.comparable import comparable, joined
-from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.kept_files import KeptFiles

@@ -21,9 +21,8 @@ from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.constants import FIRST_DAY
-from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import readings
 from deltaskip.sparkexpr import types as t

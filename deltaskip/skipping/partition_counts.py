@@ -17,8 +17,7 @@ from deltaskip.actions import PartitionValueError
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.skipping.add_batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_row_counts
+from deltaskip.skipping.add_batches import FileBatch, each_candidate, live_row_counts
 from deltaskip.skipping.file_list import partition_structs, unreadable_value
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import PartitionColumn, as_in_rows, equal_values, readings

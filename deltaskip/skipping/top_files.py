@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
-from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.comparable import comparable, joined, sorted_positions
-from deltaskip.skipping.counts import live_row_counts, proved_rows
+from deltaskip.skipping.counts import proved_rows
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.kept_files import KeptFiles
 from deltaskip.skipping.partition_columns import readings

@@ -29,8 +29,7 @@ from deltaskip.features.registry import RECORD_INDEX, has_feature
 from deltaskip.fork_safety import cached_property
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
-from deltaskip.skipping.add_batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_row_counts
+from deltaskip.skipping.add_batches import FileBatch, each_candidate, live_row_counts
 from deltaskip.skipping.key_index.key_columns import possible_columns
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.sought_values import SoughtValues
