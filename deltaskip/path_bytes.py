@@ -6,6 +6,7 @@ calls (see `test_architecture.py`).
 """
 
 import os
+import re
 
 
 def encoded(path: str) -> bytes:
@@ -28,7 +29,15 @@ def of_process(path: str) -> str:
 
 def absolute_path(path: str) -> str:
     """Return a path without `~` and `..`, relative to the working directory."""
-    return decoded(os.path.abspath(os.path.expanduser(encoded(path))))
+    return normal_path(decoded(os.path.abspath(os.path.expanduser(encoded(path)))))
+
+
+def normal_path(path: str) -> str:
+    """Return an absolute path without `..`, and with one slash at the start.
+
+    POSIX lets two slashes there have a meaning of their own, and Python keeps them; to Hadoop they begin a host.
+    """
+    return re.sub("^//+", "/", os.path.normpath(path))
 
 
 def working_directory() -> str | None:

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from deltaskip.errors import StorageError
 from deltaskip.lazy_regex import regex
-from deltaskip.path_bytes import absolute_path, encoded
+from deltaskip.path_bytes import absolute_path, encoded, normal_path
 
 LOG_FOLDER = "_delta_log"
 """The folder of a table's log."""
@@ -33,7 +33,7 @@ def parse_location(table: str | os.PathLike[str]) -> str:
     if scheme is None:
         return absolute_path(text)
     if scheme == "file":
-        return os.path.normpath(_local_path(text))
+        return normal_path(_local_path(text))
     location = text.rstrip("/")
     if location.endswith(":"):
         raise StorageError(f"{text} names no folder: write {scheme}://, and after it the bucket or host and a path.")

@@ -16,6 +16,8 @@ from tests.looped import looped
     [
         ("/data/events", "/data/events"),
         ("/data/events/", "/data/events"),
+        ("//data/events", "/data/events"),
+        ("file:////data/events", "/data/events"),
         ("/data/../data/./my events", "/data/my events"),
         (Path("/data/events"), "/data/events"),
         ("/data/100%25", "/data/100%25"),
