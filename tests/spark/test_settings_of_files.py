@@ -225,9 +225,44 @@ def test_a_missing_or_damaged_file_is_an_error_although_the_session_ignores_such
     each(("missing", "damaged"), check)
 
 
-def _raises(act: Any) -> None:
-    with pytest.raises(Exception, match=r"part-|data file|not exist"):
+def _raises(act: Any, message: str = r"part-|data file|not exist") -> None:
+    with pytest.raises(Exception, match=message):
         act()
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_timestamps_that_a_setting_would_move_are_refused(spark: Any, tmp_path: Path) -> None:
+    """Spark moves INT96 of files of other writers: its rows would differ from the statistics and from other doors."""
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id BIGINT, s STRUCT<ts: TIMESTAMP>")
+    instant = datetime(2024, 1, 1, tzinfo=UTC)
+    rows = pa.table(
+        {"id": [1, 2], "s": pa.array([{"ts": instant}] * 2, pa.struct([("ts", pa.timestamp("us", "UTC"))]))}
+    )
+    pq.write_table(rows, tmp_path / "db" / "t" / "f.parquet", use_deprecated_int96_timestamps=True)
+    table.add_files(str(tmp_path / "db" / "t" / "f.parquet"))
+    moved = r"int96TimestampConversion is true, so Spark would move the timestamps of \S*f\.parquet .* set it to false"
+    doors: dict[str, Any] = {
+        "read": lambda: table.scan().to_spark(spark).collect(),
+        "sql": lambda: catalog.sql(spark, "SELECT * FROM db.t").collect(),
+        "delete": lambda: table.delete("id % 2 = 1", spark=spark),
+        "update": lambda: table.update({"id": "id + 10"}, "id % 2 = 1", spark=spark),
+        "optimize": lambda: table.optimize(spark=spark, zorder_by=["id"]),
+    }
+    with session_settings(spark, {"spark.sql.parquet.int96TimestampConversion": "true"}):
+        each(doors.items(), lambda door: _raises(door[1], moved))
+        if not spark.version.startswith("3."):
+            with ds.install_catalog(spark, "lake", catalog):
+                # Python workers read such files.
+                assert [tuple(row) for row in spark.sql("SELECT unix_seconds(s.ts) FROM lake.db.t").collect()] == [
+                    (instant.timestamp(),)
+                ] * 2
+        assert table.refresh().version == 1
+        assert table.scan().to_arrow()["s"].to_pylist() == [{"ts": instant}] * 2
+    table.optimize(spark=spark, zorder_by=["id"])
+    with session_settings(spark, {"spark.sql.parquet.int96TimestampConversion": "true"}):
+        assert table.scan("s.ts < TIMESTAMP'2024-01-01 00:00:01Z'").to_spark(spark).count() == 2
 
 
 def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything_else(

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
+from deltaskip.actions.paths import spark_path
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
@@ -36,6 +37,7 @@ from deltaskip.spark.installed_catalog.compiled_java import of_zone
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.file_paths import metadata_path, spark_paths
+from deltaskip.spark.read.int96_files import moved_int96
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import running_interpreter
@@ -243,11 +245,16 @@ class InstalledScan(ColumnsScan):
     def _made(self, pushed: Pushed) -> Any:
         """The batch of the files of a scan."""
         files = pushed.scan.files()
-        if not pushed.members and reads_exactly(pushed.fields, files):
+        if not pushed.members and reads_exactly(pushed.fields, files) and self._moved_by_spark(pushed, files) is None:
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
         months = [field for field in pushed.fields if t.YEAR_MONTH in t.nested_types(field.type)]
         check_returned_by_python(months, pushed.scan.snapshot.table_root, "read the column without _metadata.")
         return _python_batch(self.jvm, pushed.scan, self._schema, pushed.members)
+
+    def _moved_by_spark(self, pushed: Pushed, files: pa.Table) -> str | None:
+        storage, paths = pushed.scan.snapshot.storage, map(spark_path, files["uri"].to_pylist())
+        options = getattr(storage, "options", None)
+        return moved_int96(self.jvm.spark, t.StructType(pushed.fields), list(paths), options)
 
     class Java:
         """The interfaces that Spark sees."""
