@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 3_950,
     "schema": 400,
     "skipping": 8_300,
-    "spark": 14_700,
+    "spark": 14_750,
     "sparkexpr": 16_950,
     "statements": 1_500,
     "stats": 3_400,

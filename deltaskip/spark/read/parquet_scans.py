@@ -34,6 +34,7 @@ from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+_NULL_STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 
 UNPUSHED: dict[t.DataType, str] = {t.FLOAT: "1F", t.DOUBLE: "1D"}
 """Types whose predicates must not reach Spark's Parquet reader, with the number one as SQL text.
@@ -475,8 +476,9 @@ def _selected(
     """
     mode = plan.table.mapping_mode
     fields = zip(plan.table.schema.fields, plan.stored_schema.fields, strict=True)
-    columns = [*(_logical_column(field, stored, mode, partition_values) for field, stored in fields), *beside]
     spark = frame.sparkSession
+    whole = frame.schema if _reads_structs_whole(spark, plan) else None
+    columns = [*(_logical_column(field, stored, mode, partition_values, whole) for field, stored in fields), *beside]
     texts = [column for column in columns if isinstance(column, str)]
     called = _OF_COLUMNS if len(texts) < len(columns) else frozenset[str]()
     called |= {name for text in texts if "(" in text for name in called_names(text)}
@@ -487,10 +489,29 @@ def _selected(
     return frame.select(*(own_column(spark, column) if isinstance(column, str) else column for column in columns))
 
 
+def _reads_structs_whole(spark: SparkSession, plan: ReadPlan) -> bool:
+    """Whether structs must be read with all of their fields, since Spark takes one without a field to read for NULL.
+
+    A file lacks the fields that were added later. # Spark 4.1, SPARK-53535
+    """
+    if plan.table.mapping_mode != "none" or not any(_has_fields_to_add(field.type) for field in plan.data.fields):
+        return False
+    is_old = tuple(map(int, spark.version.split(".")[:2])) < (4, 1)
+    return is_old or str(spark.conf.get(_NULL_STRUCTS, "false")).lower() == "true"
+
+
+def _has_fields_to_add(data_type: t.DataType) -> bool:
+    return any(isinstance(each, t.StructType) and len(each.fields) > 1 for each in t.nested_types(data_type))
+
+
 def _logical_column(
-    field: t.StructField, stored: t.StructField, mode: t.MappingMode, partition_values: Mapping[str, str]
+    field: t.StructField,
+    stored: t.StructField,
+    mode: t.MappingMode,
+    partition_values: Mapping[str, str],
+    whole: spark_types.StructType | None,
 ) -> str | Column:
-    """A column of the table. stored: The column with physical names."""
+    """A column of the table. stored: The column with physical names. whole: See `_reads_structs_whole`."""
     name = quoted_name(field.name)
     if field.name in partition_values:
         # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
@@ -499,8 +520,13 @@ def _logical_column(
         return f"NULL AS {name}"
     if field.type in UNPUSHED:
         return f"{quoted_name(stored.name)} * {UNPUSHED[field.type]} AS {name}"
-    if holds_void(field.type):
-        return _rebuilt(F.col(quoted_name(stored.name)), field.type, stored.type).alias(field.name)
+    is_whole = whole is not None and _has_fields_to_add(field.type)
+    if holds_void(field.type) or is_whole:
+        column = F.col(quoted_name(stored.name))
+        if whole is not None and is_whole:
+            # Spark reads the fields of a struct that a query uses, and all fields of one that it casts.
+            column = column.cast(_renamed(whole[stored.name].dataType)).cast(whole[stored.name].dataType)
+        return (_rebuilt(column, field.type, stored.type) if holds_void(field.type) else column).alias(field.name)
     if mode == "none":
         paths = list(_floats(field.type))
         return _unpushed(field, paths) if paths else name
@@ -509,6 +535,21 @@ def _logical_column(
     if mode == "id" or _names(field.type) != _names(stored.type):
         return F.col(quoted_name(stored.name)).cast(logical_type(field)).alias(field.name)
     return f"{quoted_name(stored.name)} AS {name}"
+
+
+def _renamed(data_type: spark_types.DataType) -> spark_types.DataType:
+    """A type with other names of fields."""
+    match data_type:
+        case spark_types.StructType():
+            fields = [spark_types.StructField(f"{f.name}_", _renamed(f.dataType), f.nullable) for f in data_type.fields]
+            return spark_types.StructType(fields)
+        case spark_types.ArrayType():
+            return spark_types.ArrayType(_renamed(data_type.elementType), data_type.containsNull)
+        case spark_types.MapType():
+            key, value = _renamed(data_type.keyType), _renamed(data_type.valueType)
+            return spark_types.MapType(key, value, data_type.valueContainsNull)
+        case _:
+            return data_type
 
 
 def _floats(data_type: t.DataType) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
