@@ -32,11 +32,12 @@ from deltaskip.maintenance.copied_state import (
     merged_protocol,
     with_data_change,
 )
+from deltaskip.path_bytes import real_path
 from deltaskip.schema.properties import TableProperties, check_given_property
 from deltaskip.sparkexpr.collations import DOMAIN as COLLATIONS_DOMAIN
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, no_rows, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import Storage, uri_of
+from deltaskip.storage import Storage, is_local, uri_of
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
@@ -86,7 +87,7 @@ def clone(
         CommitConflict: Another writer changed the table that is replaced.
         StorageError: Storage failed.
     """
-    if uri_of(root) == source.table_root:
+    if uri_of(root) == source.table_root or (is_local(root) and real_path(root) == real_path(source.root)):
         raise InvalidArgument(f"A clone of {source.root} cannot be made in the same place: choose another one.")
     check_same_table(source)
     configuration, features = _configuration(source, properties or {})

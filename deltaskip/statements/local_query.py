@@ -474,7 +474,7 @@ def _by_duckdb(
     while prefix in text.lower():
         prefix += "_"
     views = {ref: f"{prefix}{number}" for number, ref in enumerate(scans)}
-    run = renamed(text, views, _identifier)
+    run = _in_double_quotes(renamed(text, views, _identifier))
     run, values = bound_parameters(run, params)
     try:
         connection = _connection(time_zone)
@@ -542,13 +542,20 @@ def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Map
     if "COMPARE_DISTINCT_FROM" in said:
         cure += " Write (c <> x OR c IS NULL) for c IS DISTINCT FROM x inside of OR."
     cure += " Write AND for &&." if "&&" in text else ""
-    cure += ' DuckDB quotes names as "name".' if "`" in text else ""
     return PredicateError(f"DuckDB refuses the query: {said}{cure}")
 
 
 def _plain(name: str) -> str:
     """A name without quotes, by which no column of a query can be qualified if it would need them."""
     return name if name.isidentifier() else f"deltaskip_{name.encode().hex()}"
+
+
+def _in_double_quotes(text: str) -> str:
+    """A query with the quotes of DuckDB around the names that it has in backquotes, as in Spark."""
+    for token in reversed(_tokens(text)):
+        if token.kind == "name":
+            text = text[: token.start] + _identifier(token.text) + text[token.end :]
+    return text
 
 
 def _identifier(name: str) -> str:

@@ -262,6 +262,9 @@ def test_a_clone_in_its_own_place_is_refused(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t")
     with pytest.raises(ds.InvalidArgument, match="in the same place"):
         source.clone(tmp_path / "t", replace=True)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(ds.InvalidArgument, match="in the same place"):
+        source.clone(tmp_path / "link" / "t", replace=True)
 
 
 def test_another_writer_that_creates_a_table_there_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

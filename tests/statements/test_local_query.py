@@ -84,6 +84,14 @@ def test_the_name_of_a_table_qualifies_its_columns(folder: Path) -> None:
         assert catalog.sql(text).to_pylist() == [{"i": 4}]
 
 
+def test_names_in_backquotes_are_names_in_every_query(folder: Path) -> None:
+    query = (
+        "WITH `a \"b` AS (SELECT id, id * 2 AS `the ``double``` FROM 'data/orders') "
+        "SELECT max(`a \"b`.`the ``double```) AS `rows` FROM `a \"b` WHERE `id` < 7 /* `no name` */ AND '`' <> 'x'"
+    )
+    assert ds.sql(None, query).to_pylist() == [{"rows": 12}]
+
+
 def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
