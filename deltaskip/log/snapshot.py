@@ -120,7 +120,8 @@ class Snapshot(Unpicklable):
     def with_state(self, protocol: Protocol, metadata: Metadata) -> Snapshot:
         """Return a snapshot of the same files with another protocol and metadata, such as those of the next commit."""
         tail = self.tail.with_state(StateChange(protocol, metadata))
-        snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail, read_log=self.read_log)
+        whole = None if self.read_log is None else lambda _version: self.whole.with_state(protocol, metadata)
+        snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail, read_log=whole)
         return snapshot.told_as(self)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,8 @@ def test_a_table_that_its_checksum_lists_is_the_table_of_the_log(kind: str, tmp_
     assert found.read_log is not None
     assert contents(found) == contents(table.snapshot) == contents(found.whole)
     assert removed(found) == removed(table.snapshot) != []
+    changed = replace(found.metadata, description="another")
+    assert found.with_state(found.protocol, changed).whole.metadata == changed
 
 
 def test_opening_takes_two_requests_beside_the_listing(plain: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
