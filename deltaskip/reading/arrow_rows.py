@@ -36,7 +36,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import And, Node, columns_of, top_level_columns
 from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType, extension_metadata, storage_type
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
-from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
+from deltaskip.sparkexpr.values.arrow_nested import changed_inside
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
 READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
@@ -540,25 +540,12 @@ def _with_void_fields(array: pa.Array, data_type: t.DataType) -> pa.Array:
     """
     if t.VOID not in t.nested_types(data_type):
         return array
-    nulls = array.is_null() if array.null_count else None
-    match data_type:
-        case t.StructType(fields):
-            stored = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-            children = [
-                pa.nulls(len(array)) if field.type == t.VOID else _with_void_fields(stored[field.name], field.type)
-                for field in fields
-            ]
-            named = [pa.field(field.name, child.type) for field, child in zip(fields, children, strict=True)]
-            return pa.StructArray.from_arrays(children, fields=named, mask=nulls)
-        case t.ArrayType(element):
-            values = _with_void_fields(list_items(array), element)
-            listed = pa.list_(pa.field("element", values.type))
-            return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=nulls)
-        case t.MapType(key, value):
-            lists = map_lists(array)
-            entries = list_items(lists)
-            keys, items = _with_void_fields(entries.field("key"), key), _with_void_fields(entries.field("value"), value)
-            mapped = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
-            return pa.MapArray.from_arrays(list_offsets(lists), keys, items, mapped, mask=nulls)
-        case _:
-            return array
+    if not isinstance(data_type, t.StructType):
+        return changed_inside(array, data_type, _with_void_fields)
+    stored = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    children = [
+        pa.nulls(len(array)) if field.type == t.VOID else _with_void_fields(stored[field.name], field.type)
+        for field in data_type.fields
+    ]
+    named = [pa.field(field.name, child.type) for field, child in zip(data_type.fields, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=named, mask=array.is_null() if array.null_count else None)
