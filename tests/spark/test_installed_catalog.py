@@ -431,6 +431,32 @@ def test_names_of_statements_mean_what_spark_resolves(spark: Any, lake: Any, cat
         lake("DROP TABLE lake.src")
 
 
+def test_queries_in_a_statement_read_the_version_that_it_changes(lake: Any, catalog: Any, changed: Any) -> None:
+    """Not an older one that Spark has cached: rows that another program has added would be deleted."""
+    statements = {
+        "DELETE FROM lake.db.changed WHERE id NOT IN (SELECT id FROM lake.db.changed)": ["x", "x", "x", "new"],
+        "MERGE INTO lake.db.changed t USING (SELECT * FROM lake.db.changed) s ON t.id = s.id "
+        "WHEN NOT MATCHED BY SOURCE THEN DELETE": ["x", "x", "x", "new"],
+        "UPDATE lake.db.changed SET s = 'most' WHERE id = (SELECT max(id) FROM lake.db.changed)": [
+            "x",
+            "x",
+            "x",
+            "most",
+        ],
+    }
+
+    def check(statement: str) -> None:
+        def change() -> None:
+            lake("CACHE TABLE lake.db.changed")
+            catalog.load_table("db.changed").append([{"id": 9, "s": "new"}])
+            lake(statement)
+            lake("UNCACHE TABLE lake.db.changed")
+
+        assert [row["s"] for row in changed(change)] == statements[statement]
+
+    each(statements, check)
+
+
 def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, changed: Any) -> None:
     from pyspark.sql import functions as F
 

@@ -110,10 +110,16 @@ class RunningStatement(Unmeasured, Proxy):
         if change.alias is None:
             # Columns may be qualified by more of the name than the statement has.
             change = replace(change, name=table.parts)
+        # Queries in the statement must not read an older version from the cache than the statement changes.
+        self._refresh_cached()
         change.run(_InstalledSession(spark, table.catalog, table.latest()))
-        if not java_session(spark).sharedState().cacheManager().isEmpty():
-            spark.catalog.refreshTable(quoted_path(table.parts))
+        self._refresh_cached()
         return True
+
+    def _refresh_cached(self) -> None:
+        spark = self.jvm.spark
+        if not java_session(spark).sharedState().cacheManager().isEmpty():
+            spark.catalog.refreshTable(quoted_path(self._table.parts))
 
     def name(self) -> str:
         """Table: the name in plans."""
