@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -263,6 +264,49 @@ def test_timestamps_that_a_setting_would_move_are_refused(spark: Any, tmp_path: 
     table.optimize(spark=spark, zorder_by=["id"])
     with session_settings(spark, {"spark.sql.parquet.int96TimestampConversion": "true"}):
         assert table.scan("s.ts < TIMESTAMP'2024-01-01 00:00:01Z'").to_spark(spark).count() == 2
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_columns_in_another_letter_case_are_not_null_with_a_case_sensitive_session(spark: Any, tmp_path: Path) -> None:
+    """OPTIMIZE stored NULL in place of all values of such files, which other engines write."""
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("db")
+    # The names of a column, of a field and of a field of elements.
+    names = (("ID", "Q", "Q"), ("id", "q", "Q"), ("id", "Q", "q"))
+    settings = {"spark.sql.caseSensitive": "true"}
+    refused = r"caseSensitive is true, so Spark would find no .* in \S*f\.parquet, which has it in another letter case"
+
+    def check(given: tuple[str, str, str]) -> None:
+        name = f"t{names.index(given)}"
+        table = catalog.create_table(f"db.{name}", "id BIGINT, S STRUCT<Q: BIGINT>, l ARRAY<STRUCT<Q: BIGINT>>")
+        column, field, element = given
+        rows = pa.table({column: [7], "S": [{field: 1}], "l": [[{element: 2}]]})
+        root = tmp_path / "db" / name
+        pq.write_table(rows, root / "f.parquet")
+        add = {"path": "f.parquet", "partitionValues": {}, "size": (root / "f.parquet").stat().st_size}
+        add |= {"modificationTime": 0, "dataChange": True, "stats": '{"numRecords": 1}'}
+        (root / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"add": add}) + "\n")
+        table.refresh()
+        assert table.scan().to_arrow().to_pylist() == [{"id": 7, "S": {"Q": 1}, "l": [{"Q": 2}]}]
+        doors: dict[str, Any] = {
+            "read": lambda: table.scan().to_spark(spark).collect(),
+            "sql": lambda: catalog.sql(spark, f"SELECT * FROM db.{name}").collect(),
+            "delete": lambda: table.delete("id % 2 = 1", spark=spark),
+            "update": lambda: table.update({"id": "id + 10"}, "id % 2 = 1", spark=spark),
+            "optimize": lambda: table.optimize(spark=spark, zorder_by=["id"]),
+        }
+        with session_settings(spark, settings):
+            each(doors.items(), lambda door: _raises(door[1], refused))
+            if not spark.version.startswith("3."):
+                with ds.install_catalog(spark, "lake", catalog):
+                    query = f"SELECT id, S.Q AS q, l[0].Q AS r FROM lake.db.{name}"
+                    assert [tuple(row) for row in spark.sql(query).collect()] == [(7, 1, 2)]
+        assert table.refresh().version == 1
+        table.optimize(spark=spark, zorder_by=["id"])
+        with session_settings(spark, settings):
+            assert table.scan().to_spark(spark).selectExpr("id", "S.Q", "l[0].Q").collect() == [(7, 1, 2)]
+
+    each(names, check)
 
 
 @pytest.mark.usefixtures("found_by_a_job")

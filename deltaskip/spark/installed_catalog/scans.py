@@ -29,6 +29,7 @@ from deltaskip.reading.read_plan import METADATA, metadata_fields
 from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.schema.mapping import physical_schema
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_schema
@@ -37,7 +38,7 @@ from deltaskip.spark.installed_catalog.compiled_java import of_zone
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.file_paths import metadata_path, spark_paths
-from deltaskip.spark.read.int96_files import moved_int96
+from deltaskip.spark.read.reader_settings import misread
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import running_interpreter
@@ -245,16 +246,17 @@ class InstalledScan(ColumnsScan):
     def _made(self, pushed: Pushed) -> Any:
         """The batch of the files of a scan."""
         files = pushed.scan.files()
-        if not pushed.members and reads_exactly(pushed.fields, files) and self._moved_by_spark(pushed, files) is None:
+        if not pushed.members and reads_exactly(pushed.fields, files) and not self._is_misread(pushed, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
         months = [field for field in pushed.fields if t.YEAR_MONTH in t.nested_types(field.type)]
         check_returned_by_python(months, pushed.scan.snapshot.table_root, "read the column without _metadata.")
         return _python_batch(self.jvm, pushed.scan, self._schema, pushed.members)
 
-    def _moved_by_spark(self, pushed: Pushed, files: pa.Table) -> str | None:
-        storage, paths = pushed.scan.snapshot.storage, map(spark_path, files["uri"].to_pylist())
-        options = getattr(storage, "options", None)
-        return moved_int96(self.jvm.spark, t.StructType(pushed.fields), list(paths), options)
+    def _is_misread(self, pushed: Pushed, files: pa.Table) -> bool:
+        snapshot, paths = pushed.scan.snapshot, map(spark_path, files["uri"].to_pylist())
+        mode, options = snapshot.mapping_mode, getattr(snapshot.storage, "options", None)
+        stored = physical_schema(t.StructType(pushed.fields), mode)
+        return misread(self.jvm.spark, stored, mode == "id", list(paths), options) is not None
 
     class Java:
         """The interfaces that Spark sees."""

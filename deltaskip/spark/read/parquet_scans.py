@@ -25,7 +25,7 @@ from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decod
 from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema, spark_type
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
-from deltaskip.spark.read.int96_files import check_int96
+from deltaskip.spark.read.reader_settings import check_settings
 from deltaskip.spark.session.own_texts import check_functions, own_column, selected
 from deltaskip.spark.session.releases import loaded, metadata_column, union_of_frames
 from deltaskip.sparkexpr import types as t
@@ -97,7 +97,7 @@ def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     _check_readable(spark, plan.table)
     if not plan.scans:
         return spark.createDataFrame([], _schema(plan))
-    check_int96(spark, plan)
+    check_settings(spark, plan)
     plan = _located(spark, plan)
     with listing_by_spark(spark, plan.paths, plan.table.root):
         frame = union_of_frames(_scan(spark, plan, scan) for scan in plan.scans)
