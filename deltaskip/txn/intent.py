@@ -114,8 +114,11 @@ class Intent:
 
     @property
     def rearranges(self) -> bool:
-        """Whether it contains only file actions without data change, so that its actions do not depend on the rows."""
-        state = self.metadata or self.protocol or self.domains or self.txns
+        """Whether it contains only file actions without data change, so that its actions do not depend on the rows.
+
+        The state of a version depends on all rows, also if it is that of the table, so that there is nothing to do.
+        """
+        state = self.metadata or self.protocol or self.domains or self.txns or self.copies_state
         return not self.changes_data and not state
 
     @property

@@ -340,14 +340,18 @@ class Meanwhile(LocalStorage):
         super().put_if_absent(path, data, *after)
 
 
+@pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("properties", [{}, VECTORS])
 @pytest.mark.parametrize("what", ["append", "delete", "schema"])
 def test_what_another_writer_does_to_rows_meanwhile_is_a_conflict(
-    tmp_path: Path, what: str, properties: dict[str, str]
+    tmp_path: Path, what: str, properties: dict[str, str], same: bool
 ) -> None:
+    """Also if the table has the files of the version already, so that there is nothing to add or remove."""
     table = table_of(tmp_path / "t", **properties)
     table.append(rows(range(3)))
     table.delete("id = 2")
+    if same:
+        table.restore(1)
     other = DeltaTable(tmp_path / "t")
     act = {
         "append": lambda: other.append(rows([7])), "delete": lambda: other.delete("id = 1"),
@@ -356,7 +360,7 @@ def test_what_another_writer_does_to_rows_meanwhile_is_a_conflict(
     table.snapshot.storage = Meanwhile(act)
     with pytest.raises(ds.CommitConflict):
         table.restore(1)
-    assert DeltaTable(tmp_path / "t").version == 3
+    assert DeltaTable(tmp_path / "t").version == table.version + 1
 
 
 def test_a_vacuum_meanwhile_is_none(tmp_path: Path) -> None:
