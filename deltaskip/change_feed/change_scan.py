@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
-from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, CommitInfo, Metadata, canonical_paths, dv_ids
+from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined, taken
 from deltaskip.change_feed.states import (
     EVERY_CHANGE,
     ComparedVersions,
@@ -31,7 +31,7 @@ from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.metadata_tree import require_logged_files
-from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.commit import CHANGE_FILE, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.loading import list_log, of_one_table
@@ -226,7 +226,7 @@ class ChangeScan(ScanFrames, Reopened):
 
     def _only(self, entries: pa.BooleanArray) -> Self:
         """Return the scan of some of the files. entries: whether to read each of `entries`."""
-        changes = _taken(self._changes, pc.indices_nonzero(entries).cast(pa.int64()))
+        changes = self._changes.take(np.flatnonzero(arrow_values.numpy_values(entries)))
         return self._of(changes, chosen_by(self._scan))
 
     def _of(self, changes: FeedFiles, options: ReadOptions) -> Self:
@@ -346,12 +346,11 @@ class ChangeScan(ScanFrames, Reopened):
     def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
-            listed = arrow_values.no_rows(files_schema(self.snapshot, _LISTED))
-            rows = arrow_values.arrow_array([], pa.int64())
+            listed, rows = arrow_values.no_rows(files_schema(self.snapshot, _LISTED)), np.zeros(0, np.intp)
             may = np.zeros(0, np.bool_)
         else:
             [(listed, rows, may)] = chosen
-        changes = _taken(self._changes, rows)
+        changes = self._changes.take(rows)
         return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may)
 
     @cached_property
@@ -461,21 +460,22 @@ class ChangeScan(ScanFrames, Reopened):
         found = pa.Table.from_batches(batches, change_schema(every, names))
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
-    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array, np.ndarray[Any, Any]]:
+    def _kept(self, batch: FileBatch) -> tuple[pa.Table, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The listed columns of the entries to read, their indexes, and whether each can contain matching changes.
 
         If one entry of a version that is read by comparison can, all entries of the version are listed.
         """
-        indices = self._scan.compiled.kept(batch).indices()
-        may = np.zeros(len(self._changes.versions), np.bool_)
-        may[arrow_values.numpy_values(indices)] = True
-        if self._compared.every:
-            versions = arrow_values.numpy_values(self._changes.versions)
-            compared = np.isin(versions, list(self._compared.every))
-            kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
-            indices = arrow_values.arrow_array(np.flatnonzero(kept), indices.type)
-        files = batch_files(batch, indices, _LISTED, self._scan.time_zone)
-        return files, indices.cast(pa.int64()), may[arrow_values.numpy_values(indices)]
+        matching = self._scan.compiled.matching(batch)
+        may = kept = np.full(batch.num_rows, matching is None)
+        if matching is not None:
+            may[arrow_values.numpy_values(matching)] = True
+            if self._compared.every:
+                versions = arrow_values.numpy_values(self._changes.versions)
+                compared = np.isin(versions, list(self._compared.every))
+                kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
+        rows = np.flatnonzero(kept)
+        indices = None if len(rows) == len(kept) else arrow_values.arrow_array(rows, pa.int64())
+        return batch_files(batch, indices, _LISTED, self._scan.time_zone), rows, may[rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,12 +499,12 @@ class _FilesByReading:
         may: np.ndarray[Any, Any],
     ) -> _FilesByReading:
         """The files of entries. listed: their columns of `_LISTED`. may: whether each can contain matching changes."""
-        inserts = arrow_values.true_rows(pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string())))
+        inserts = changes.inserts
         typed = arrow_values.numpy_values(changes.types.is_valid())
         before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
         part = typed & np.where(inserts, before, after)
         positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
-        gone = pc.if_else(arrow_values.arrow_array(inserts, pa.bool_()), changes.after, changes.before)
+        gone = changes.after if inserts.all() else pc.if_else(arrow_values.arrow_array(inserts), changes.after, changes.before)
         counts = _counts(listed, gone, typed, part, positions)
         numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
         stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
@@ -518,8 +518,9 @@ class _FilesByReading:
             "deletion_vector_after": changes.after,
         }
         files = pa.table(columns).combine_chunks()
-        ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
-        compared = None
+        compared, ids = None, np.zeros(len(files), np.bool_)
+        if versions.every:
+            ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
         if ids.any():
             at = np.flatnonzero(ids)
             places = np.flatnonzero(part)
@@ -527,17 +528,14 @@ class _FilesByReading:
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids
-        partly = FileGroup(
-            _where(files, part & some),
-            pa.nulls(int((part & some).sum()), DELETION_VECTOR),
-            positions.take(np.flatnonzero(some[part]).tolist()),
-        )
-        whole = typed & ~part & ~ids
+        written, whole = np.flatnonzero(~typed), np.flatnonzero(typed & ~part & ~ids)
+        places = np.flatnonzero(part & some)
+        nothing = pa.nulls(len(files), DELETION_VECTOR)
         return cls(
-            _where(files, some),
-            FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
-            FileGroup(_where(files, whole), gone.filter(arrow_values.arrow_array(whole, pa.bool_()))),
-            partly,
+            taken(files, np.flatnonzero(some)),
+            FileGroup(taken(files, written), nothing[: len(written)]),
+            FileGroup(taken(files, whole), taken(gone, whole)),
+            FileGroup(taken(files, places), nothing[: len(places)], positions.take(np.flatnonzero(some[part]).tolist())),
             compared,
         )
 
@@ -576,30 +574,28 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
     first = state_at(snapshot, versions.start) if wanted.snapshot_first else None
     compared = check_states(commits, snapshot, wanted, first, versions.at_end)
     parts = [] if first is None else [files_of_state(first)]
+    infos = commit_infos(commits)
     if files:
-        changes = feed_files(commits, snapshot, compared.every)
-        at_first = pc.equal(changes.versions, arrow_values.arrow_scalar(files[0].version, pa.int64()))
-        if pc.any(pc.and_(at_first, pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())))).as_py():
+        changes = feed_files(commits, infos, snapshot, compared.every)
+        if (changes.deletes & (arrow_values.numpy_values(changes.versions) == files[0].version)).any():
             narrower = check_removed_rows(commits, snapshot)
             compared = replace(compared, narrower=narrower or compared.narrower)
-        if not wanted.net:
+        if compared.every and not wanted.net:
             compared = compared.without(_one_sided(changes))
         parts.append(changes)
-    return joined(parts), _times(versions, commits), compared
+    return joined(parts), _times(versions, dict(zip((file.version for file in files), infos, strict=True))), compared
 
 
 def _one_sided(changes: FeedFiles) -> set[int]:
     """The versions that only insert rows, or only delete rows, of which none can be a row that only moved."""
     numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
-    inserted = pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string()))
-    inserts = np.bincount(at, arrow_values.true_rows(inserted))
+    inserts = np.bincount(at, changes.inserts)
     total = np.bincount(at, minlength=len(numbers))
     return set(numbers[(inserts == 0) | (inserts == total)].tolist())
 
 
-def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
+def _times(versions: VersionRange, infos: Mapping[int, CommitInfo | None]) -> dict[int, int]:
     snapshot = versions.snapshot
-    infos = dict(zip((file.version for file in commits.files), commit_infos(commits), strict=True))
     listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
     properties = snapshot.table_properties
     times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
@@ -644,15 +640,6 @@ def _counts(
     exact[part] = positions.counts
     counts = pc.if_else(arrow_values.arrow_array(part, pa.bool_()), arrow_values.arrow_array(exact), counts)
     return pc.if_else(arrow_values.arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
-
-
-def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
-    return table.filter(arrow_values.arrow_array(mask, pa.bool_())).combine_chunks()
-
-
-def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
-    types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
-    return FeedFiles(changes.adds.take(rows), changes.versions.take(rows), types, before, after)
 
 
 def _nothing() -> FeedFiles:
@@ -703,10 +690,8 @@ def _with_older_statistics(changes: FeedFiles, snapshot: Snapshot, start: int) -
 
     Files without statistics in that version are unchanged; so are all files if its log files were deleted.
     """
-    lacking = pc.and_(
-        pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"])
-    )
-    rows = np.flatnonzero(arrow_values.true_rows(arrow_values.one_chunk(lacking)))
+    lacking = arrow_values.numpy_values(pc.is_null(changes.adds["stats"]))
+    rows = np.flatnonzero(changes.deletes & lacking)
     if not start or not len(rows):
         return changes
     index = arrow_values.arrow_array(rows, pa.int64())
