@@ -46,7 +46,7 @@ def file_changes(snapshot: Snapshot, version: int, time_zone: str) -> pa.Table:
     if not numbers:
         return no_rows(schema)
     check_same_table(snapshot)
-    listing = list_log(snapshot.storage, snapshot.root, numbers[0])
+    listing = list_log(snapshot.storage, snapshot.root, numbers[0], checksums=False)
     files = VersionRange(numbers[0], numbers[-1], snapshot, listing).commits
     commits = read_commits(snapshot.storage, snapshot.root, files, _COLUMNS)
     require_logged_files(commits)
@@ -159,7 +159,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
     if first > snapshot.version:
         nothing = arrow_array(np.zeros(0, np.int64))
         return AddedFiles(no_rows(FILE_SCHEMA), nothing, nothing)
-    listing = list_log(snapshot.storage, root, first)
+    listing = list_log(snapshot.storage, root, first, checksums=False)
     earliest = min(listing.commits, default=snapshot.version)
     first = first if deleted.fail_on_data_loss else max(first, earliest)
     numbers = list(range(first, snapshot.version + 1))

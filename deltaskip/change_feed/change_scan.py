@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from deltaskip.change_feed.row_changes import Rows, Values
     from deltaskip.reading.read_ahead import Reads
 
-_LISTED = ("path", "uri", "size", "partition_values", "num_records")
+_LISTED = ("path", "uri", "size", "partition_values")
 _VECTORS_AT_ONCE = 64
 _BATCH_ROWS = 1 << 16
 _COPIED = ("stats", "tags", "deletion_vector")
@@ -267,10 +267,13 @@ class ChangeScan(ScanFrames, Reopened):
             CorruptLog: A path, partition value or deletion vector cannot be read.
             DataFileMissing: The file of a deletion vector does not exist.
         """
-        chosen = self._chosen_rows.files
-        if not len(chosen):
-            return self._found.files
-        return pa.concat_tables([self._found.files, chosen]).sort_by("version").combine_chunks()
+        found, chosen = self._found, self._chosen_rows
+        files = _with_counts(taken(found.files, found.some), found.counts().take(arrow_values.arrow_array(found.some)))
+        if not len(chosen.files):
+            return files
+        assert chosen.positions is not None
+        others = _with_counts(chosen.files, arrow_values.arrow_array(list(chosen.positions.counts), pa.int64()))
+        return pa.concat_tables([files, others]).sort_by("version").combine_chunks()
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none.
@@ -346,12 +349,11 @@ class ChangeScan(ScanFrames, Reopened):
     def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
-            listed, rows = arrow_values.no_rows(files_schema(self.snapshot, _LISTED)), np.zeros(0, np.intp)
-            may = np.zeros(0, np.bool_)
-        else:
-            [(listed, rows, may)] = chosen
+            none = arrow_values.no_rows(files_schema(self.snapshot, _LISTED))
+            chosen = [(none, np.zeros(0, np.intp), np.zeros(0, np.bool_), lambda: pa.nulls(0, pa.int64()))]
+        [(listed, rows, may, records)] = chosen
         changes = self._changes.take(rows)
-        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may)
+        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may, records)
 
     @cached_property
     def _chosen_rows(self) -> FileGroup:
@@ -422,7 +424,6 @@ class ChangeScan(ScanFrames, Reopened):
             "version": arrow_values.arrow_array(versions, pa.int64()),
             "timestamp": arrow_values.arrow_array(stamps, pa.int64()).cast(pa.timestamp("ms", "UTC")),
             "change_type": kinds,
-            "num_rows": arrow_values.arrow_array(list(positions.counts), pa.int64()),
         }
         columns = {name: replaced.get(name, entries[name]) for name in entries.column_names}
         none = pa.nulls(len(entries), DELETION_VECTOR)
@@ -460,10 +461,12 @@ class ChangeScan(ScanFrames, Reopened):
         found = pa.Table.from_batches(batches, change_schema(every, names))
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
-    def _kept(self, batch: FileBatch) -> tuple[pa.Table, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _kept(
+        self, batch: FileBatch
+    ) -> tuple[pa.Table, np.ndarray[Any, Any], np.ndarray[Any, Any], Callable[[], pa.Int64Array]]:
         """The listed columns of the entries to read, their indexes, and whether each can contain matching changes.
 
-        If one entry of a version that is read by comparison can, all entries of the version are listed.
+        The last element returns the numbers of records, which few callers need. If one entry of a version that is read by comparison can, all entries of the version are listed.
         """
         matching = self._scan.compiled.matching(batch)
         may = kept = np.full(batch.num_rows, matching is None)
@@ -475,14 +478,23 @@ class ChangeScan(ScanFrames, Reopened):
                 kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
         rows = np.flatnonzero(kept)
         indices = None if len(rows) == len(kept) else arrow_values.arrow_array(rows, pa.int64())
-        return batch_files(batch, indices, _LISTED, self._scan.time_zone), rows, may[rows]
+        files = batch_files(batch, indices, _LISTED, self._scan.time_zone)
+        return files, rows, may[rows], lambda: batch.rows(["num_records"], indices)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _FilesByReading:
-    """The files to read, and the same files grouped by how they are read."""
+    """Entries, those to read without a comparison of rows, and these grouped by how they are read.
+
+    Attributes:
+        files: The entries, with the columns of `ChangeScan.files()` except `num_rows`.
+        some: The indexes of those to read.
+        counts: Returns the number of changes of each entry; null if the log does not have it.
+    """
 
     files: pa.Table
+    some: np.ndarray[Any, Any]
+    counts: Callable[[], pa.Int64Array]
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
@@ -497,15 +509,23 @@ class _FilesByReading:
         times: dict[int, int],
         versions: ComparedVersions,
         may: np.ndarray[Any, Any],
+        records: Callable[[], pa.Int64Array],
     ) -> _FilesByReading:
-        """The files of entries. listed: their columns of `_LISTED`. may: whether each can contain matching changes."""
+        """The files of entries.
+
+        listed: Their columns of `_LISTED`. may: Whether each can contain matching changes. records: Their records.
+        """
         inserts = changes.inserts
         typed = arrow_values.numpy_values(changes.types.is_valid())
         before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
         part = typed & np.where(inserts, before, after)
         positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
-        gone = changes.after if inserts.all() else pc.if_else(arrow_values.arrow_array(inserts), changes.after, changes.before)
-        counts = _counts(listed, gone, typed, part, positions)
+        gone = (
+            changes.after
+            if inserts.all()
+            else pc.if_else(arrow_values.arrow_array(inserts), changes.after, changes.before)
+        )
+        counts = partial(_counts, records, gone, typed, part, positions)
         numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
         stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
         columns = {
@@ -513,7 +533,6 @@ class _FilesByReading:
             "timestamp": arrow_values.arrow_array(stamps).cast(pa.timestamp("ms", "UTC")),
             "change_type": changes.types,
             **{name: listed[name] for name in ("path", "uri", "size", "partition_values")},
-            "num_rows": counts,
             "deletion_vector_before": changes.before,
             "deletion_vector_after": changes.after,
         }
@@ -524,7 +543,8 @@ class _FilesByReading:
         if ids.any():
             at = np.flatnonzero(ids)
             places = np.flatnonzero(part)
-            compared = _compared(files, changes, gone, at, places, positions, may=may[at], by_values=versions.by_values)
+            own = _with_counts(files, counts())
+            compared = _compared(own, changes, gone, at, places, positions, may=may[at], by_values=versions.by_values)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids
@@ -532,10 +552,14 @@ class _FilesByReading:
         places = np.flatnonzero(part & some)
         nothing = pa.nulls(len(files), DELETION_VECTOR)
         return cls(
-            taken(files, np.flatnonzero(some)),
+            files,
+            np.flatnonzero(some),
+            counts,
             FileGroup(taken(files, written), nothing[: len(written)]),
             FileGroup(taken(files, whole), taken(gone, whole)),
-            FileGroup(taken(files, places), nothing[: len(places)], positions.take(np.flatnonzero(some[part]).tolist())),
+            FileGroup(
+                taken(files, places), nothing[: len(places)], positions.take(np.flatnonzero(some[part]).tolist())
+            ),
             compared,
         )
 
@@ -626,8 +650,13 @@ def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, A
             yield marked
 
 
+def _with_counts(files: pa.Table, counts: pa.Int64Array) -> pa.Table:
+    """The files with the numbers of changes at their place in `ChangeScan.files()`."""
+    return files.add_column(files.column_names.index("partition_values") + 1, "num_rows", [counts])
+
+
 def _counts(
-    listed: pa.Table,
+    records: Callable[[], pa.Int64Array],
     gone: pa.StructArray,
     typed: np.ndarray[Any, Any],
     part: np.ndarray[Any, Any],
@@ -635,7 +664,7 @@ def _counts(
 ) -> pa.Int64Array:
     """The number of changes of each entry; null if the log does not have it."""
     deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_values.arrow_scalar(0, pa.int64()))
-    counts = pc.subtract(arrow_values.one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
+    counts = pc.subtract(records(), pc.cast(deleted, pa.int64()))
     exact = np.zeros(len(part), np.int64)
     exact[part] = positions.counts
     counts = pc.if_else(arrow_values.arrow_array(part, pa.bool_()), arrow_values.arrow_array(exact), counts)
@@ -663,7 +692,7 @@ def _restored(
     # Times depend on the commits before the first one.
     start, end = bounds
     at_end = state_at(snapshot, end) if start <= end < snapshot.version else None
-    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root), at_end)
+    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root, checksums=False), at_end)
     return {**vars(ChangeScan(versions, options, wanted)), "_shown": shown, "limit": limit}
 
 

@@ -82,7 +82,7 @@ class FileGroup:
     """Files with changes, and which rows of each are changes.
 
     Attributes:
-        files: Rows of `ChangeScan.files()`.
+        files: Rows of `ChangeScan.files()` without `num_rows`.
         deleted: For each file the deletion vector of rows that are not changes; null for a file without such rows.
         positions: The positions of the rows that are changes, for files whose changes are the rows in one deletion
             vector and not in another; None for files in which every live row is a change.
