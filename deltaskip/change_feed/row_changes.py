@@ -292,12 +292,12 @@ def _without_maps(array: pa.Array) -> pa.Array:
 
 
 def order_of(rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the order in which `as_entries` has the rows."""
-    return np.lexsort((rows.positions, rows.types, rows.files, rows.versions))
+    """Return the order in which `as_entries` has the rows: files of one type often have one schema, and are read together."""
+    return np.lexsort((rows.positions, rows.files, rows.versions, rows.types))
 
 
 def as_entries(rows: Rows) -> tuple[Ints, Ints, list[ChangeType], RowPositions]:
-    """Return the rows by file, type and version: file, version, type, and the positions of the rows in the file."""
+    """Return the rows by type, version and file: file, version, type, and the positions of the rows in the file."""
     rows = rows.take(order_of(rows))
     keys = np.stack([rows.versions, rows.files, rows.types])
     starts = np.flatnonzero(np.any(np.diff(keys, prepend=-1), axis=0))
