@@ -273,7 +273,8 @@ class ChangeScan(ScanFrames, Reopened):
             return files
         assert chosen.positions is not None
         others = _with_counts(chosen.files, arrow_values.arrow_array(list(chosen.positions.counts), pa.int64()))
-        return pa.concat_tables([files, others]).sort_by("version").combine_chunks()
+        order = [("version", "ascending"), ("change_type", "ascending")]
+        return pa.concat_tables([files, others]).sort_by(order).combine_chunks()
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none.
@@ -632,22 +633,29 @@ def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, A
     For deletes these are the rows that the later vector adds, for inserts the rows that it lacks.
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
-        some = arrow_values.arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        some = changes.take(rows[start : start + _VECTORS_AT_ONCE])
+        vectors = pa.concat_arrays([some.before, some.after])
+        # The vector after a version is often the one before the next.
+        codes = arrow_values.numpy_values(dv_ids(vectors).dictionary_encode("encode").indices)
+        distinct, first = np.unique(codes, return_index=True)
         # Statistics of changes do not describe whole files.
-        files = pa.table({"uri": changes.adds["path"].take(some)})
-        before, after = (
-            read_deleted_rows(snapshot.storage, snapshot.table_root, files, arrow_values.one_chunk(each.take(some)))
-            for each in (changes.before, changes.after)
-        )
-        for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):
-            marked, other = (old, new) if kind == "insert" else (new, old)
+        files = pa.table({"uri": taken(arrow_values.one_chunk(some.adds["path"]), first % len(some.adds))})
+        read = read_deleted_rows(snapshot.storage, snapshot.table_root, files, taken(vectors, first))
+        of_code = dict(zip(distinct.tolist(), read, strict=True))
+        old, new = ([of_code[code] for code in side] for side in np.split(codes, 2))
+        for is_insert, before, after in zip(some.inserts.tolist(), old, new, strict=True):
+            marked, other = (before, after) if is_insert else (after, before)
             assert marked is not None
-            if other is not None:
-                left = np.setdiff1d(
-                    arrow_values.numpy_values(marked), arrow_values.numpy_values(other), assume_unique=True
-                )
-                marked = arrow_values.arrow_array(left, pa.int64())
-            yield marked
+            yield marked if other is None else _without(marked, other)
+
+
+def _without(rows: pa.Int64Array, others: pa.Int64Array) -> pa.Int64Array:
+    """The rows that are not among others; both ascend."""
+    if not len(others):
+        return rows
+    own, other = arrow_values.numpy_values(rows), arrow_values.numpy_values(others)
+    at = np.minimum(np.searchsorted(other, own), len(other) - 1)
+    return arrow_values.arrow_array(own[other[at] != own], pa.int64())
 
 
 def _with_counts(files: pa.Table, counts: pa.Int64Array) -> pa.Table:
