@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, CommitInfo, Metadata, canonical_paths, dv_ids
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined, taken
 from deltaskip.change_feed.states import (
     EVERY_CHANGE,
@@ -40,9 +40,10 @@ from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.reading.scan_frames import ScanFrames
 from deltaskip.records import dataclass
 from deltaskip.shown import html_table
-from deltaskip.skipping.add_batches import FileBatch, each_candidate
+from deltaskip.skipping.add_batches import FileBatch
+from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.file_list import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.log_scan import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
@@ -268,11 +269,11 @@ class ChangeScan(ScanFrames, Reopened):
             DataFileMissing: The file of a deletion vector does not exist.
         """
         found, chosen = self._found, self._chosen_rows
-        files = _with_counts(taken(found.files, found.some), found.counts().take(arrow_values.arrow_array(found.some)))
-        if not len(chosen.files):
+        files = taken(found.counted(), found.some)
+        if chosen.positions is None:
             return files
-        assert chosen.positions is not None
-        others = _with_counts(chosen.files, arrow_values.arrow_array(list(chosen.positions.counts), pa.int64()))
+        counts = arrow_values.arrow_array(list(chosen.positions.counts), pa.int64())
+        others = chosen.files.append_column("num_rows", counts).select(files.column_names)
         order = [("version", "ascending"), ("change_type", "ascending")]
         return pa.concat_tables([files, others]).sort_by(order).combine_chunks()
 
@@ -348,13 +349,20 @@ class ChangeScan(ScanFrames, Reopened):
 
     @cached_property
     def _found(self) -> _FilesByReading:
-        chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
-        if not chosen:
-            none = arrow_values.no_rows(files_schema(self.snapshot, _LISTED))
-            chosen = [(none, np.zeros(0, np.intp), np.zeros(0, np.bool_), lambda: pa.nulls(0, pa.int64()))]
-        [(listed, rows, may, records)] = chosen
-        changes = self._changes.take(rows)
-        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may, records)
+        """If one entry of a version that is read by comparison can have matching changes, the others are read, too."""
+        batch = FileBatch(CommitAdds(self.snapshot))
+        matching = self._scan.compiled.matching(batch)
+        may = kept = np.full(batch.num_rows, matching is None)
+        if matching is not None:
+            may[arrow_values.numpy_values(matching)] = True
+            versions, compared = arrow_values.numpy_values(self._changes.versions), list(self._compared.every)
+            kept = may | (np.isin(versions, compared) & (self._wanted.net | np.isin(versions, versions[may])))
+        rows = np.flatnonzero(kept)
+        indices = None if len(rows) == len(kept) else arrow_values.arrow_array(rows, pa.int64())
+        listed = batch_files(batch, indices, _LISTED, self._scan.time_zone)
+        records = partial(batch.rows, ["num_records"], indices)
+        changes = self._changes if indices is None else self._changes.take(rows)
+        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may[rows], records)
 
     @cached_property
     def _chosen_rows(self) -> FileGroup:
@@ -462,26 +470,6 @@ class ChangeScan(ScanFrames, Reopened):
         found = pa.Table.from_batches(batches, change_schema(every, names))
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
-    def _kept(
-        self, batch: FileBatch
-    ) -> tuple[pa.Table, np.ndarray[Any, Any], np.ndarray[Any, Any], Callable[[], pa.Int64Array]]:
-        """The listed columns of the entries to read, their indexes, and whether each can contain matching changes.
-
-        The last element returns the numbers of records, which few callers need. If one entry of a version that is read by comparison can, all entries of the version are listed.
-        """
-        matching = self._scan.compiled.matching(batch)
-        may = kept = np.full(batch.num_rows, matching is None)
-        if matching is not None:
-            may[arrow_values.numpy_values(matching)] = True
-            if self._compared.every:
-                versions = arrow_values.numpy_values(self._changes.versions)
-                compared = np.isin(versions, list(self._compared.every))
-                kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
-        rows = np.flatnonzero(kept)
-        indices = None if len(rows) == len(kept) else arrow_values.arrow_array(rows, pa.int64())
-        files = batch_files(batch, indices, _LISTED, self._scan.time_zone)
-        return files, rows, may[rows], lambda: batch.rows(["num_records"], indices)[0]
-
 
 @dataclass(frozen=True, slots=True)
 class _FilesByReading:
@@ -489,13 +477,13 @@ class _FilesByReading:
 
     Attributes:
         files: The entries, with the columns of `ChangeScan.files()` except `num_rows`.
+        counted: Returns them with `num_rows`, which few callers need.
         some: The indexes of those to read.
-        counts: Returns the number of changes of each entry; null if the log does not have it.
     """
 
     files: pa.Table
+    counted: Callable[[], pa.Table]
     some: np.ndarray[Any, Any]
-    counts: Callable[[], pa.Int64Array]
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
@@ -510,23 +498,18 @@ class _FilesByReading:
         times: dict[int, int],
         versions: ComparedVersions,
         may: np.ndarray[Any, Any],
-        records: Callable[[], pa.Int64Array],
+        records: Callable[[], list[pa.Int64Array]],
     ) -> _FilesByReading:
         """The files of entries.
 
-        listed: Their columns of `_LISTED`. may: Whether each can contain matching changes. records: Their records.
+        listed: Their columns of `_LISTED`. may: Whether each can have matching changes. records: Their `num_records`.
         """
         inserts = changes.inserts
         typed = arrow_values.numpy_values(changes.types.is_valid())
-        before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
-        part = typed & np.where(inserts, before, after)
+        had, has = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
+        part = typed & np.where(inserts, had, has)
         positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
-        gone = (
-            changes.after
-            if inserts.all()
-            else pc.if_else(arrow_values.arrow_array(inserts), changes.after, changes.before)
-        )
-        counts = partial(_counts, records, gone, typed, part, positions)
+        gone = pc.if_else(arrow_values.arrow_array(inserts), changes.after, changes.before)
         numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
         stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
         columns = {
@@ -538,56 +521,44 @@ class _FilesByReading:
             "deletion_vector_after": changes.after,
         }
         files = pa.table(columns).combine_chunks()
+        places = np.full(len(files), -1, np.int64)
+        places[part] = np.arange(len(positions))
+
+        def counted() -> pa.Table:
+            deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_values.arrow_scalar(0, pa.int64()))
+            rows = pc.subtract(*records(), pc.cast(deleted, pa.int64()))
+            exact = arrow_values.arrow_array(np.array([*positions.counts, -1], np.int64)[places])
+            counts = pc.if_else(arrow_values.arrow_array(part), exact, rows)
+            counts = pc.if_else(arrow_values.arrow_array(typed), counts, pa.nulls(1, pa.int64())[0])
+            return files.add_column(files.column_names.index("partition_values") + 1, "num_rows", [counts])
+
         compared, ids = None, np.zeros(len(files), np.bool_)
         if versions.every:
+            from deltaskip.change_feed.compared_files import ComparedFiles
+
             ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
-        if ids.any():
             at = np.flatnonzero(ids)
-            places = np.flatnonzero(part)
-            own = _with_counts(files, counts())
-            compared = _compared(own, changes, gone, at, places, positions, may=may[at], by_values=versions.by_values)
-        some = np.ones(len(files), np.bool_)
-        some[part] = np.array(positions.counts, np.int64) > 0
-        some &= ~ids
-        written, whole = np.flatnonzero(~typed), np.flatnonzero(typed & ~part & ~ids)
-        places = np.flatnonzero(part & some)
-        nothing = pa.nulls(len(files), DELETION_VECTOR)
+            own, adds = taken(counted(), at), taken(changes.adds, at)
+            for name in ("base_row_id", "default_row_commit_version"):
+                own = own.append_column(name, adds[name])
+            whole = arrow_values.arrow_array(places[at] < 0)
+            deleted = pc.if_else(whole, taken(gone, at), pa.nulls(1, DELETION_VECTOR)[0])
+            compared = (
+                ComparedFiles(own, deleted, places[at], positions, may[at], versions.by_values) if len(at) else None
+            )
+        some = ~ids
+        some[part] &= np.array(positions.counts, np.int64) > 0
+        none = pa.nulls(len(files), DELETION_VECTOR)
+        written, whole, partly = (np.flatnonzero(some & each) for each in (~typed, typed & ~part, part))
         return cls(
             files,
+            counted,
             np.flatnonzero(some),
-            counts,
-            FileGroup(taken(files, written), nothing[: len(written)]),
+            FileGroup(taken(files, written), none[: len(written)]),
             FileGroup(taken(files, whole), taken(gone, whole)),
-            FileGroup(
-                taken(files, places), nothing[: len(places)], positions.take(np.flatnonzero(some[part]).tolist())
-            ),
+            FileGroup(taken(files, partly), none[: len(partly)], positions.take(places[partly].tolist())),
             compared,
         )
-
-
-def _compared(
-    files: pa.Table,
-    changes: FeedFiles,
-    gone: pa.StructArray,
-    ids: np.ndarray[Any, Any],
-    part: np.ndarray[Any, Any],
-    positions: RowPositions,
-    *,
-    may: np.ndarray[Any, Any],
-    by_values: frozenset[int],
-) -> ComparedFiles:
-    """The entries whose rows are compared. ids: their indexes. part: those of entries with positions."""
-    from deltaskip.change_feed.compared_files import ComparedFiles
-
-    at = arrow_values.arrow_array(ids, pa.int64())
-    own, adds = files.take(at), changes.adds.take(at)
-    for name in ("base_row_id", "default_row_commit_version"):
-        own = own.append_column(name, adds[name])
-    places = np.full(len(files), -1, np.int64)
-    places[part] = np.arange(len(part))
-    whole = arrow_values.arrow_array(places[ids] < 0, pa.bool_())
-    deleted = pc.if_else(whole, gone.take(at), pa.nulls(len(own), DELETION_VECTOR))
-    return ComparedFiles(own, deleted, places[ids], positions, may, by_values)
 
 
 def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dict[int, int], ComparedVersions]:
@@ -608,7 +579,11 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
         if compared.every and not wanted.net:
             compared = compared.without(_one_sided(changes))
         parts.append(changes)
-    return joined(parts), _times(versions, dict(zip((file.version for file in files), infos, strict=True))), compared
+    known = dict(zip((file.version for file in files), infos, strict=True))
+    listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
+    where = snapshot.storage, snapshot.root, versions.listing
+    times = CommitTimes(*where, listed, known, snapshot.table_properties)
+    return joined(parts), {file.version: times[file.version] for file in versions.commits}, compared
 
 
 def _one_sided(changes: FeedFiles) -> set[int]:
@@ -617,14 +592,6 @@ def _one_sided(changes: FeedFiles) -> set[int]:
     inserts = np.bincount(at, changes.inserts)
     total = np.bincount(at, minlength=len(numbers))
     return set(numbers[(inserts == 0) | (inserts == total)].tolist())
-
-
-def _times(versions: VersionRange, infos: Mapping[int, CommitInfo | None]) -> dict[int, int]:
-    snapshot = versions.snapshot
-    listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
-    properties = snapshot.table_properties
-    times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
-    return {file.version: times[file.version] for file in versions.commits}
 
 
 def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
@@ -637,13 +604,12 @@ def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, A
         vectors = pa.concat_arrays([some.before, some.after])
         # The vector after a version is often the one before the next.
         codes = arrow_values.numpy_values(dv_ids(vectors).dictionary_encode("encode").indices)
-        distinct, first = np.unique(codes, return_index=True)
+        _, first, at = np.unique(codes, return_index=True, return_inverse=True)
         # Statistics of changes do not describe whole files.
         files = pa.table({"uri": taken(arrow_values.one_chunk(some.adds["path"]), first % len(some.adds))})
         read = read_deleted_rows(snapshot.storage, snapshot.table_root, files, taken(vectors, first))
-        of_code = dict(zip(distinct.tolist(), read, strict=True))
-        old, new = ([of_code[code] for code in side] for side in np.split(codes, 2))
-        for is_insert, before, after in zip(some.inserts.tolist(), old, new, strict=True):
+        sides = ([read[number] for number in side] for side in np.split(at, 2))
+        for is_insert, before, after in zip(some.inserts.tolist(), *sides, strict=True):
             marked, other = (before, after) if is_insert else (after, before)
             assert marked is not None
             yield marked if other is None else _without(marked, other)
@@ -656,27 +622,6 @@ def _without(rows: pa.Int64Array, others: pa.Int64Array) -> pa.Int64Array:
     own, other = arrow_values.numpy_values(rows), arrow_values.numpy_values(others)
     at = np.minimum(np.searchsorted(other, own), len(other) - 1)
     return arrow_values.arrow_array(own[other[at] != own], pa.int64())
-
-
-def _with_counts(files: pa.Table, counts: pa.Int64Array) -> pa.Table:
-    """The files with the numbers of changes at their place in `ChangeScan.files()`."""
-    return files.add_column(files.column_names.index("partition_values") + 1, "num_rows", [counts])
-
-
-def _counts(
-    records: Callable[[], pa.Int64Array],
-    gone: pa.StructArray,
-    typed: np.ndarray[Any, Any],
-    part: np.ndarray[Any, Any],
-    positions: RowPositions,
-) -> pa.Int64Array:
-    """The number of changes of each entry; null if the log does not have it."""
-    deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_values.arrow_scalar(0, pa.int64()))
-    counts = pc.subtract(records(), pc.cast(deleted, pa.int64()))
-    exact = np.zeros(len(part), np.int64)
-    exact[part] = positions.counts
-    counts = pc.if_else(arrow_values.arrow_array(part, pa.bool_()), arrow_values.arrow_array(exact), counts)
-    return pc.if_else(arrow_values.arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
 
 
 def _nothing() -> FeedFiles:

@@ -191,15 +191,14 @@ class _Actions:
         new, old = new[differ], old[differ]
         more, fewer = self._vector[new] != 0, self._vector[old] != 0
         whole_added, whole_removed = np.delete(added, i), np.delete(removed, j)
-        none = np.full
         written = np.arange(self._logged, len(self._path))
         inserts = np.concatenate([whole_added, new[fewer]])
         deletes = np.concatenate([whole_removed, old[more]])
         rows = np.concatenate([written, inserts, deletes])
         order = np.argsort(self._commit[rows], kind="stable")
         statistics = np.concatenate([written, inserts, self._statistics_of(deletes)])
-        before = np.concatenate([none(len(written) + len(whole_added), -1), old[fewer], deletes])
-        after = np.concatenate([none(len(written), -1), inserts, none(len(whole_removed), -1), new[more]])
+        before = np.concatenate([np.full(len(written) + len(whole_added), -1), old[fewer], deletes])
+        after = np.concatenate([np.full(len(written), -1), inserts, np.full(len(whole_removed), -1), new[more]])
         kinds = np.repeat([-1, 0, 1], [len(written), len(inserts), len(deletes)])
         rows, statistics = rows[order], statistics[order]
         columns = {
