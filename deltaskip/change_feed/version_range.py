@@ -142,7 +142,7 @@ def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: in
 
 
 def _at(latest: Snapshot, snapshot: Snapshot, version: int, listing: LogListing) -> Snapshot:
-    """The snapshot of a version, or a known later one if the commits in between change neither schema nor properties."""
+    """The snapshot of a version, or a known later one if no commit in between changes the schema or properties."""
     for known in (snapshot, latest):
         newer, checkpoint = known.tail.state, known.segment.checkpoint
         if known.version == version:
