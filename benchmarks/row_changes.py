@@ -7,7 +7,8 @@ another one deletes one row in 1,000, a third appends one in 100, and the fourth
 engines read the changes of the first three, each in turn; the best round counts, by the clock and by processor time.
 deltaskip also reads the changes of one key, net changes, and those of a copy without row tracking, whose updates
 rewrite files. Another table has many versions, each of which updates one row of 1,000, so that it has a change data
-file of two rows; and one has a version that updates every second row, which is one change data file.
+file of two rows: all of them are read, and the last one alone. One has a version that updates every second row, which
+is one change data file.
 
 With `--spark`, delta-spark reads `table_changes` in a local session of two cores, and CHANGES in Spark 4.2 and newer;
 DELTASKIP_DELTA_JARS names its jars.
@@ -182,6 +183,10 @@ def main() -> None:
             "deltaskip, many versions, rows": lambda: DeltaTable(small.uri).changes(2, source="rows").to_arrow(),
             "deltalake load_cdf, many versions": _delta_lake(folder / "small", 2, small.version),
             "polars-deltalake scan_cdf, many versions": _polars_scan(folder / "small", 2, small.version),
+            "deltaskip, one version": lambda: DeltaTable(small.uri).changes(small.version).to_arrow(),
+            "deltaskip, one version, open table": lambda: small.changes(small.version).to_arrow(),
+            "deltalake load_cdf, one version": _delta_lake(folder / "small", small.version, small.version),
+            "polars-deltalake scan_cdf, one version": _polars_scan(folder / "small", small.version, small.version),
             "deltaskip, a large version": lambda: DeltaTable(large.uri).changes(2).to_arrow(),
             "deltaskip, a large version, Polars lazy": lambda: (
                 DeltaTable(large.uri).changes(2).to_polars(lazy=True).collect()

@@ -46,7 +46,7 @@ def file_changes(snapshot: Snapshot, version: int, time_zone: str) -> pa.Table:
     if not numbers:
         return no_rows(schema)
     check_same_table(snapshot)
-    listing = list_log(snapshot.storage, snapshot.root, numbers[0])
+    listing = list_log(snapshot.storage, snapshot.root, numbers[0], checksums=False)
     files = VersionRange(numbers[0], numbers[-1], snapshot, listing).commits
     commits = read_commits(snapshot.storage, snapshot.root, files, _COLUMNS)
     require_logged_files(commits)
@@ -135,6 +135,9 @@ class AddedFiles:
         return len(self.adds)
 
 
+_NONE = AddedFiles(no_rows(FILE_SCHEMA), pa.nulls(0, pa.int64()), pa.nulls(0, pa.int64()))
+
+
 def files_of_snapshot(snapshot: Snapshot) -> AddedFiles:
     """Return the files of a version, in the order of their paths, as if it had added all of them."""
     adds = snapshot.adds(FILE_SCHEMA.names).select(FILE_SCHEMA.names).sort_by("path").cast(FILE_SCHEMA)
@@ -157,9 +160,8 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
     """
     root = snapshot.root
     if first > snapshot.version:
-        nothing = arrow_array(np.zeros(0, np.int64))
-        return AddedFiles(no_rows(FILE_SCHEMA), nothing, nothing)
-    listing = list_log(snapshot.storage, root, first)
+        return _NONE
+    listing = list_log(snapshot.storage, root, first, checksums=False)
     earliest = min(listing.commits, default=snapshot.version)
     first = first if deleted.fail_on_data_loss else max(first, earliest)
     numbers = list(range(first, snapshot.version + 1))
@@ -179,8 +181,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
     require_logged_files(commits)
     actions = commits.actions.combine_chunks()
     if not len(actions):
-        nothing = arrow_array(np.zeros(0, np.int64))
-        return AddedFiles(no_rows(FILE_SCHEMA), nothing, nothing)
+        return _NONE
     of = np.array([file.version for file in commits.files], np.int64)[numpy_values(actions["commit"])]
     changes = numpy_values(is_not_false(one_chunk(actions["data_change"])))
     removes = numpy_values(actions["is_remove"])

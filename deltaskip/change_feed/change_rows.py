@@ -71,24 +71,22 @@ def change_reads(
     together: Whether one function may read several small files. For the rest, and errors, see `change_batches`.
     """
     scan = _of_columns(scan.at_one_time(), names)
-    every = _of_columns(Scan(scan.snapshot, ReadOptions(time_zone=scan.time_zone, hidden=True)), names)
-    return _reads(scan, every, groups, updates, together, views)
-
-
-def _reads(scan: Scan, every: Scan, groups: Iterable[FileGroup], updates: bool, together: bool, views: bool) -> Reads:
-    """See change_reads. every: The scan without its predicate, for groups of chosen rows."""
     for group in groups:
-        files = with_feed_columns(group.files, feed_columns_of(group))
+        if not len(group.files):
+            continue
+        constants = feed_columns_of(group)
+        files = with_feed_columns(group.files, constants)
         files = files.append_column("deletion_vector", [group.deleted])
         files = files if group.positions is None else group.positions.beside(files)
-        reader = _reader(every if group.is_chosen else scan, group, len(files), updates, views)
+        stored = StoredRows if updates or CHANGE_TYPE in constants else _WithoutUpdates
+        own = _of_columns(every_row(scan), names) if group.is_chosen else scan
+        reader = RowReader.of(own, len(files), views=views, stored_rows=stored, constants=constants)
         yield from reads_of(reader, files, options.read_piece_bytes, together)
 
 
-def _reader(scan: Scan, group: FileGroup, files: int, updates: bool, views: bool) -> RowReader:
-    constants = feed_columns_of(group)
-    stored = StoredRows if updates or CHANGE_TYPE in constants else _WithoutUpdates
-    return RowReader.of(scan, files, views=views, stored_rows=stored, constants=constants)
+def every_row(scan: Scan) -> Scan:
+    """Return the scan without its predicate."""
+    return Scan(scan.snapshot, ReadOptions(time_zone=scan.time_zone, hidden=True))
 
 
 def _of_columns(scan: Scan, names: Sequence[str]) -> Scan:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
-from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined
+from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined, taken
 from deltaskip.change_feed.states import (
     EVERY_CHANGE,
     ComparedVersions,
@@ -31,7 +31,7 @@ from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.metadata_tree import require_logged_files
-from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.commit import CHANGE_FILE, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.loading import list_log, of_one_table
@@ -40,9 +40,10 @@ from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.reading.scan_frames import ScanFrames
 from deltaskip.records import dataclass
 from deltaskip.shown import html_table
-from deltaskip.skipping.add_batches import FileBatch, each_candidate
+from deltaskip.skipping.add_batches import FileBatch
+from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.file_list import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.log_scan import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from deltaskip.change_feed.row_changes import Rows, Values
     from deltaskip.reading.read_ahead import Reads
 
-_LISTED = ("path", "uri", "size", "partition_values", "num_records")
+_LISTED = ("path", "uri", "size", "partition_values")
 _VECTORS_AT_ONCE = 64
 _BATCH_ROWS = 1 << 16
 _COPIED = ("stats", "tags", "deletion_vector")
@@ -226,7 +227,7 @@ class ChangeScan(ScanFrames, Reopened):
 
     def _only(self, entries: pa.BooleanArray) -> Self:
         """Return the scan of some of the files. entries: whether to read each of `entries`."""
-        changes = _taken(self._changes, pc.indices_nonzero(entries).cast(pa.int64()))
+        changes = self._changes.take(np.flatnonzero(arrow_values.numpy_values(entries)))
         return self._of(changes, chosen_by(self._scan))
 
     def _of(self, changes: FeedFiles, options: ReadOptions) -> Self:
@@ -267,10 +268,14 @@ class ChangeScan(ScanFrames, Reopened):
             CorruptLog: A path, partition value or deletion vector cannot be read.
             DataFileMissing: The file of a deletion vector does not exist.
         """
-        chosen = self._chosen_rows.files
-        if not len(chosen):
-            return self._found.files
-        return pa.concat_tables([self._found.files, chosen]).sort_by("version").combine_chunks()
+        found, chosen = self._found, self._chosen_rows
+        files = taken(found.counted(), found.some)
+        if chosen.positions is None:
+            return files
+        counts = arrow_values.arrow_array(list(chosen.positions.counts), pa.int64())
+        others = chosen.files.append_column("num_rows", counts).select(files.column_names)
+        order = [("version", "ascending"), ("change_type", "ascending")]
+        return pa.concat_tables([files, others]).sort_by(order).combine_chunks()
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none.
@@ -344,15 +349,20 @@ class ChangeScan(ScanFrames, Reopened):
 
     @cached_property
     def _found(self) -> _FilesByReading:
-        chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
-        if not chosen:
-            listed = arrow_values.no_rows(files_schema(self.snapshot, _LISTED))
-            rows = arrow_values.arrow_array([], pa.int64())
-            may = np.zeros(0, np.bool_)
-        else:
-            [(listed, rows, may)] = chosen
-        changes = _taken(self._changes, rows)
-        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may)
+        """If one entry of a version that is read by comparison can have matching changes, the others are read, too."""
+        batch = FileBatch(CommitAdds(self.snapshot))
+        matching = self._scan.compiled.matching(batch)
+        may = kept = np.full(batch.num_rows, matching is None)
+        if matching is not None:
+            may[arrow_values.numpy_values(matching)] = True
+            versions, compared = arrow_values.numpy_values(self._changes.versions), list(self._compared.every)
+            kept = may | (np.isin(versions, compared) & (self._wanted.net | np.isin(versions, versions[may])))
+        rows = np.flatnonzero(kept)
+        indices = None if len(rows) == len(kept) else arrow_values.arrow_array(rows, pa.int64())
+        listed = batch_files(batch, indices, _LISTED, self._scan.time_zone)
+        records = partial(batch.rows, ["num_records"], indices)
+        changes = self._changes if indices is None else self._changes.take(rows)
+        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may[rows], records)
 
     @cached_property
     def _chosen_rows(self) -> FileGroup:
@@ -423,7 +433,6 @@ class ChangeScan(ScanFrames, Reopened):
             "version": arrow_values.arrow_array(versions, pa.int64()),
             "timestamp": arrow_values.arrow_array(stamps, pa.int64()).cast(pa.timestamp("ms", "UTC")),
             "change_type": kinds,
-            "num_rows": arrow_values.arrow_array(list(positions.counts), pa.int64()),
         }
         columns = {name: replaced.get(name, entries[name]) for name in entries.column_names}
         none = pa.nulls(len(entries), DELETION_VECTOR)
@@ -461,28 +470,20 @@ class ChangeScan(ScanFrames, Reopened):
         found = pa.Table.from_batches(batches, change_schema(every, names))
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
-    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array, np.ndarray[Any, Any]]:
-        """The listed columns of the entries to read, their indexes, and whether each can contain matching changes.
-
-        If one entry of a version that is read by comparison can, all entries of the version are listed.
-        """
-        indices = self._scan.compiled.kept(batch).indices()
-        may = np.zeros(len(self._changes.versions), np.bool_)
-        may[arrow_values.numpy_values(indices)] = True
-        if self._compared.every:
-            versions = arrow_values.numpy_values(self._changes.versions)
-            compared = np.isin(versions, list(self._compared.every))
-            kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
-            indices = arrow_values.arrow_array(np.flatnonzero(kept), indices.type)
-        files = batch_files(batch, indices, _LISTED, self._scan.time_zone)
-        return files, indices.cast(pa.int64()), may[arrow_values.numpy_values(indices)]
-
 
 @dataclass(frozen=True, slots=True)
 class _FilesByReading:
-    """The files to read, and the same files grouped by how they are read."""
+    """Entries, those to read without a comparison of rows, and these grouped by how they are read.
+
+    Attributes:
+        files: The entries, with the columns of `ChangeScan.files()` except `num_rows`.
+        counted: Returns them with `num_rows`, which few callers need.
+        some: The indexes of those to read.
+    """
 
     files: pa.Table
+    counted: Callable[[], pa.Table]
+    some: np.ndarray[Any, Any]
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
@@ -497,15 +498,18 @@ class _FilesByReading:
         times: dict[int, int],
         versions: ComparedVersions,
         may: np.ndarray[Any, Any],
+        records: Callable[[], list[pa.Int64Array]],
     ) -> _FilesByReading:
-        """The files of entries. listed: their columns of `_LISTED`. may: whether each can contain matching changes."""
-        inserts = arrow_values.true_rows(pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string())))
+        """The files of entries.
+
+        listed: Their columns of `_LISTED`. may: Whether each can have matching changes. records: Their `num_records`.
+        """
+        inserts = changes.inserts
         typed = arrow_values.numpy_values(changes.types.is_valid())
-        before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
-        part = typed & np.where(inserts, before, after)
+        had, has = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
+        part = typed & np.where(inserts, had, has)
         positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
-        gone = pc.if_else(arrow_values.arrow_array(inserts, pa.bool_()), changes.after, changes.before)
-        counts = _counts(listed, gone, typed, part, positions)
+        gone = pc.if_else(arrow_values.arrow_array(inserts), changes.after, changes.before)
         numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
         stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
         columns = {
@@ -513,58 +517,48 @@ class _FilesByReading:
             "timestamp": arrow_values.arrow_array(stamps).cast(pa.timestamp("ms", "UTC")),
             "change_type": changes.types,
             **{name: listed[name] for name in ("path", "uri", "size", "partition_values")},
-            "num_rows": counts,
             "deletion_vector_before": changes.before,
             "deletion_vector_after": changes.after,
         }
         files = pa.table(columns).combine_chunks()
-        ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
-        compared = None
-        if ids.any():
+        places = np.full(len(files), -1, np.int64)
+        places[part] = np.arange(len(positions))
+
+        def counted() -> pa.Table:
+            deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_values.arrow_scalar(0, pa.int64()))
+            rows = pc.subtract(*records(), pc.cast(deleted, pa.int64()))
+            exact = arrow_values.arrow_array(np.array([*positions.counts, -1], np.int64)[places])
+            counts = pc.if_else(arrow_values.arrow_array(part), exact, rows)
+            counts = pc.if_else(arrow_values.arrow_array(typed), counts, pa.nulls(1, pa.int64())[0])
+            return files.add_column(files.column_names.index("partition_values") + 1, "num_rows", [counts])
+
+        compared, ids = None, np.zeros(len(files), np.bool_)
+        if versions.every:
+            from deltaskip.change_feed.compared_files import ComparedFiles
+
+            ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
             at = np.flatnonzero(ids)
-            places = np.flatnonzero(part)
-            compared = _compared(files, changes, gone, at, places, positions, may=may[at], by_values=versions.by_values)
-        some = np.ones(len(files), np.bool_)
-        some[part] = np.array(positions.counts, np.int64) > 0
-        some &= ~ids
-        partly = FileGroup(
-            _where(files, part & some),
-            pa.nulls(int((part & some).sum()), DELETION_VECTOR),
-            positions.take(np.flatnonzero(some[part]).tolist()),
-        )
-        whole = typed & ~part & ~ids
+            own, adds = taken(counted(), at), taken(changes.adds, at)
+            for name in ("base_row_id", "default_row_commit_version"):
+                own = own.append_column(name, adds[name])
+            whole = arrow_values.arrow_array(places[at] < 0)
+            deleted = pc.if_else(whole, taken(gone, at), pa.nulls(1, DELETION_VECTOR)[0])
+            compared = (
+                ComparedFiles(own, deleted, places[at], positions, may[at], versions.by_values) if len(at) else None
+            )
+        some = ~ids
+        some[part] &= np.array(positions.counts, np.int64) > 0
+        none = pa.nulls(len(files), DELETION_VECTOR)
+        written, whole, partly = (np.flatnonzero(some & each) for each in (~typed, typed & ~part, part))
         return cls(
-            _where(files, some),
-            FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
-            FileGroup(_where(files, whole), gone.filter(arrow_values.arrow_array(whole, pa.bool_()))),
-            partly,
+            files,
+            counted,
+            np.flatnonzero(some),
+            FileGroup(taken(files, written), none[: len(written)]),
+            FileGroup(taken(files, whole), taken(gone, whole)),
+            FileGroup(taken(files, partly), none[: len(partly)], positions.take(places[partly].tolist())),
             compared,
         )
-
-
-def _compared(
-    files: pa.Table,
-    changes: FeedFiles,
-    gone: pa.StructArray,
-    ids: np.ndarray[Any, Any],
-    part: np.ndarray[Any, Any],
-    positions: RowPositions,
-    *,
-    may: np.ndarray[Any, Any],
-    by_values: frozenset[int],
-) -> ComparedFiles:
-    """The entries whose rows are compared. ids: their indexes. part: those of entries with positions."""
-    from deltaskip.change_feed.compared_files import ComparedFiles
-
-    at = arrow_values.arrow_array(ids, pa.int64())
-    own, adds = files.take(at), changes.adds.take(at)
-    for name in ("base_row_id", "default_row_commit_version"):
-        own = own.append_column(name, adds[name])
-    places = np.full(len(files), -1, np.int64)
-    places[part] = np.arange(len(part))
-    whole = arrow_values.arrow_array(places[ids] < 0, pa.bool_())
-    deleted = pc.if_else(whole, gone.take(at), pa.nulls(len(own), DELETION_VECTOR))
-    return ComparedFiles(own, deleted, places[ids], positions, may, by_values)
 
 
 def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dict[int, int], ComparedVersions]:
@@ -576,34 +570,28 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
     first = state_at(snapshot, versions.start) if wanted.snapshot_first else None
     compared = check_states(commits, snapshot, wanted, first, versions.at_end)
     parts = [] if first is None else [files_of_state(first)]
+    infos = commit_infos(commits)
     if files:
-        changes = feed_files(commits, snapshot, compared.every)
-        at_first = pc.equal(changes.versions, arrow_values.arrow_scalar(files[0].version, pa.int64()))
-        if pc.any(pc.and_(at_first, pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())))).as_py():
+        changes = feed_files(commits, infos, snapshot, compared.every)
+        if (changes.deletes & (arrow_values.numpy_values(changes.versions) == files[0].version)).any():
             narrower = check_removed_rows(commits, snapshot)
             compared = replace(compared, narrower=narrower or compared.narrower)
-        if not wanted.net:
+        if compared.every and not wanted.net:
             compared = compared.without(_one_sided(changes))
         parts.append(changes)
-    return joined(parts), _times(versions, commits), compared
+    known = dict(zip((file.version for file in files), infos, strict=True))
+    listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
+    where = snapshot.storage, snapshot.root, versions.listing
+    times = CommitTimes(*where, listed, known, snapshot.table_properties)
+    return joined(parts), {file.version: times[file.version] for file in versions.commits}, compared
 
 
 def _one_sided(changes: FeedFiles) -> set[int]:
     """The versions that only insert rows, or only delete rows, of which none can be a row that only moved."""
     numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
-    inserted = pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string()))
-    inserts = np.bincount(at, arrow_values.true_rows(inserted))
+    inserts = np.bincount(at, changes.inserts)
     total = np.bincount(at, minlength=len(numbers))
     return set(numbers[(inserts == 0) | (inserts == total)].tolist())
-
-
-def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
-    snapshot = versions.snapshot
-    infos = dict(zip((file.version for file in commits.files), commit_infos(commits), strict=True))
-    listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
-    properties = snapshot.table_properties
-    times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
-    return {file.version: times[file.version] for file in versions.commits}
 
 
 def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
@@ -612,47 +600,28 @@ def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, A
     For deletes these are the rows that the later vector adds, for inserts the rows that it lacks.
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
-        some = arrow_values.arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        some = changes.take(rows[start : start + _VECTORS_AT_ONCE])
+        vectors = pa.concat_arrays([some.before, some.after])
+        # The vector after a version is often the one before the next.
+        codes = arrow_values.numpy_values(dv_ids(vectors).dictionary_encode("encode").indices)
+        _, first, at = np.unique(codes, return_index=True, return_inverse=True)
         # Statistics of changes do not describe whole files.
-        files = pa.table({"uri": changes.adds["path"].take(some)})
-        before, after = (
-            read_deleted_rows(snapshot.storage, snapshot.table_root, files, arrow_values.one_chunk(each.take(some)))
-            for each in (changes.before, changes.after)
-        )
-        for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):
-            marked, other = (old, new) if kind == "insert" else (new, old)
+        files = pa.table({"uri": taken(arrow_values.one_chunk(some.adds["path"]), first % len(some.adds))})
+        read = read_deleted_rows(snapshot.storage, snapshot.table_root, files, taken(vectors, first))
+        sides = ([read[number] for number in side] for side in np.split(at, 2))
+        for is_insert, before, after in zip(some.inserts.tolist(), *sides, strict=True):
+            marked, other = (before, after) if is_insert else (after, before)
             assert marked is not None
-            if other is not None:
-                left = np.setdiff1d(
-                    arrow_values.numpy_values(marked), arrow_values.numpy_values(other), assume_unique=True
-                )
-                marked = arrow_values.arrow_array(left, pa.int64())
-            yield marked
+            yield marked if other is None else _without(marked, other)
 
 
-def _counts(
-    listed: pa.Table,
-    gone: pa.StructArray,
-    typed: np.ndarray[Any, Any],
-    part: np.ndarray[Any, Any],
-    positions: RowPositions,
-) -> pa.Int64Array:
-    """The number of changes of each entry; null if the log does not have it."""
-    deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_values.arrow_scalar(0, pa.int64()))
-    counts = pc.subtract(arrow_values.one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
-    exact = np.zeros(len(part), np.int64)
-    exact[part] = positions.counts
-    counts = pc.if_else(arrow_values.arrow_array(part, pa.bool_()), arrow_values.arrow_array(exact), counts)
-    return pc.if_else(arrow_values.arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
-
-
-def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
-    return table.filter(arrow_values.arrow_array(mask, pa.bool_())).combine_chunks()
-
-
-def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
-    types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
-    return FeedFiles(changes.adds.take(rows), changes.versions.take(rows), types, before, after)
+def _without(rows: pa.Int64Array, others: pa.Int64Array) -> pa.Int64Array:
+    """The rows that are not among others; both ascend."""
+    if not len(others):
+        return rows
+    own, other = arrow_values.numpy_values(rows), arrow_values.numpy_values(others)
+    at = np.minimum(np.searchsorted(other, own), len(other) - 1)
+    return arrow_values.arrow_array(own[other[at] != own], pa.int64())
 
 
 def _nothing() -> FeedFiles:
@@ -676,7 +645,7 @@ def _restored(
     # Times depend on the commits before the first one.
     start, end = bounds
     at_end = state_at(snapshot, end) if start <= end < snapshot.version else None
-    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root), at_end)
+    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root, checksums=False), at_end)
     return {**vars(ChangeScan(versions, options, wanted)), "_shown": shown, "limit": limit}
 
 
@@ -703,10 +672,8 @@ def _with_older_statistics(changes: FeedFiles, snapshot: Snapshot, start: int) -
 
     Files without statistics in that version are unchanged; so are all files if its log files were deleted.
     """
-    lacking = pc.and_(
-        pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"])
-    )
-    rows = np.flatnonzero(arrow_values.true_rows(arrow_values.one_chunk(lacking)))
+    lacking = arrow_values.numpy_values(pc.is_null(changes.adds["stats"]))
+    rows = np.flatnonzero(changes.deletes & lacking)
     if not start or not len(rows):
         return changes
     index = arrow_values.arrow_array(rows, pa.int64())

@@ -10,8 +10,8 @@ the old one contains are inserted again.
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Any, Literal
+from collections.abc import Sequence, Set
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,22 @@ from deltaskip.actions import FILE_SCHEMA, CommitInfo, canonical_paths, dv_ids
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
-from deltaskip.log.commit import Commits, change_files, commit_infos
+from deltaskip.log.commit import Commits, change_files
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import (
+    arrow_array,
+    arrow_scalar,
+    is_not_false,
+    numpy_values,
+    one_chunk,
+    true_rows,
+)
 
-InferredType = Literal["insert", "delete"]
+CHANGES = arrow_array(["insert", "delete"], pa.string())
+"""The types of inferred changes."""
 
 _Rows = npt.NDArray[Any]
+_Values = TypeVar("_Values", pa.Array, pa.Table)
 _NO_CHANGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
 _STATISTICS = ("stats", "tags", "deletion_vector")
 
@@ -52,13 +61,28 @@ class FeedFiles:
     before: pa.StructArray
     after: pa.StructArray
 
+    @property
+    def inserts(self) -> npt.NDArray[np.bool_]:
+        """Whether the changes of each file are inferred inserts."""
+        return true_rows(pc.equal(self.types, CHANGES[0]))
+
+    @property
+    def deletes(self) -> npt.NDArray[np.bool_]:
+        """Whether the changes of each file are inferred deletes."""
+        return true_rows(pc.equal(self.types, CHANGES[1]))
+
+    def take(self, rows: _Rows) -> FeedFiles:
+        """Return the files at these indexes."""
+        arrays = (self.adds, self.versions, self.types, self.before, self.after)
+        return FeedFiles(*(taken(each, rows) for each in arrays))
+
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
     """Files with changes, and which rows of each are changes.
 
     Attributes:
-        files: Rows of `ChangeScan.files()`.
+        files: Rows of `ChangeScan.files()` without `num_rows`.
         deleted: For each file the deletion vector of rows that are not changes; null for a file without such rows.
         positions: The positions of the rows that are changes, for files whose changes are the rows in one deletion
             vector and not in another; None for files in which every live row is a change.
@@ -78,27 +102,27 @@ def files_of_state(snapshot: Snapshot) -> FeedFiles:
     return FeedFiles(
         adds,
         arrow_array(np.full(len(adds), snapshot.version, np.int64)),
-        arrow_array(["insert"], pa.string()).take(arrow_array(np.zeros(len(adds), np.int64))),
+        CHANGES.take(arrow_array(np.zeros(len(adds), np.int64))),
         pa.nulls(len(adds), vectors.type),
         vectors,
     )
 
 
 def joined(parts: list[FeedFiles]) -> FeedFiles:
-    """Return the files of all parts, in the order of the versions."""
-    if len(parts) == 1 and (np.diff(numpy_values(parts[0].versions)) >= 0).all():
+    """Return the files of all parts, which are in the order of the versions."""
+    if len(parts) == 1:
         return parts[0]
-    versions = pa.concat_arrays([part.versions for part in parts])
-    order = arrow_array(np.argsort(numpy_values(versions), kind="stable"), pa.int64())
     adds = pa.concat_tables([part.adds for part in parts]).combine_chunks()
-    arrays = (pa.concat_arrays(each) for each in zip(*((p.types, p.before, p.after) for p in parts), strict=True))
-    types, before, after = (array.take(order) for array in arrays)
-    return FeedFiles(adds.take(order), versions.take(order), types, before, after)
+    columns = zip(*((part.versions, part.types, part.before, part.after) for part in parts), strict=True)
+    return FeedFiles(adds, *map(pa.concat_arrays, columns))
 
 
-def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozenset()) -> FeedFiles:
+def feed_files(
+    commits: Commits, infos: Sequence[CommitInfo | None], snapshot: Snapshot, by_rows: Set[int] = frozenset()
+) -> FeedFiles:
     """Return the files with the changes of these commits, which were read with all columns and with cdc actions.
 
+    infos: The commitInfo of each.
     by_rows: Versions of which the files are those that they add and remove, whether they have change data files or not.
 
     Raises CorruptLog if a commit adds or removes a path twice, or if the partition values of a removed file are not in
@@ -108,26 +132,16 @@ def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozens
     if len(written) and by_rows:
         ordinals = [number for number, file in enumerate(commits.files) if file.version not in by_rows]
         written = written.filter(pc.is_in(written["commit"], value_set=arrow_array(ordinals, written["commit"].type)))
-    with_changes = np.unique(numpy_values(written["commit"])) if len(written) else np.zeros(0, np.int32)
     hidden = [
         i
-        for i, info in enumerate(commit_infos(commits))
+        for i, info in enumerate(infos)
         if info is not None and commits.files[i].version not in by_rows and _changed_nothing(info)
     ]
-    actions = commits.actions.combine_chunks()
     try:
-        log = _Actions(commits, actions, np.union1d(with_changes, hidden))
+        log = _Actions(commits, written, hidden)
     except ValueError as error:
         raise CorruptLog(f"The log of {commits.root} is damaged: {error}; restore the commit.") from error
-    nothing = pa.nulls(len(written), FILE_SCHEMA.field("deletion_vector").type)
-    from_files = FeedFiles(
-        written.select(FILE_SCHEMA.names).cast(FILE_SCHEMA),
-        _versions(commits, numpy_values(written["commit"]) if len(written) else np.zeros(0, np.int32)),
-        pa.nulls(len(written), pa.string()),
-        nothing,
-        nothing,
-    )
-    return joined([from_files, *([log.inferred(bool(snapshot.partition_columns))] if log.has_changes else ())])
+    return log.files(bool(snapshot.partition_columns))
 
 
 def _changed_nothing(info: CommitInfo) -> bool:
@@ -139,60 +153,74 @@ def _changed_nothing(info: CommitInfo) -> bool:
 
 
 class _Actions:
-    """The add and remove actions of a range, and which of them are changes.
+    """The add and remove actions of a range, and which of them are changes; after them, the change data files.
 
-    unread: the commits whose actions are not changes, by ordinal.
+    hidden: the commits whose actions are not changes, by ordinal; neither are those of commits with change data files.
     """
 
-    def __init__(self, commits: Commits, actions: pa.Table, unread: _Rows) -> None:
+    def __init__(self, commits: Commits, written: pa.Table, hidden: list[int]) -> None:
         self._commits = commits
-        self._actions = actions
-        rows = len(actions)
-        self._commit = numpy_values(actions["commit"]).astype(np.int64) if rows else np.zeros(0, np.int64)
-        self._is_remove = numpy_values(actions["is_remove"]) if rows else np.zeros(0, np.bool_)
-        coded = canonical_paths(one_chunk(actions["path"])).dictionary_encode()
+        actions = pa.concat_tables([commits.actions, written]) if len(written) else commits.actions
+        self._actions = actions.combine_chunks()
+        self._commit = numpy_values(self._actions["commit"]).astype(np.int64)
+        self._is_remove = numpy_values(self._actions["is_remove"])
+        coded = canonical_paths(one_chunk(self._actions["path"])).dictionary_encode()
         self._path = numpy_values(coded.indices).astype(np.int64)
         self._paths = len(coded.dictionary)
-        self._vectors = one_chunk(actions["deletion_vector"])
+        self._vectors = one_chunk(self._actions["deletion_vector"])
         ids = dv_ids(self._vectors).dictionary_encode()
         # 0 for no deletion vector.
         self._vector = numpy_values(pc.fill_null(ids.indices.cast(pa.int64()), arrow_scalar(-1, pa.int64()))) + 1
         self._vector_count = len(ids.dictionary) + 1
-        changes = numpy_values(is_not_false(one_chunk(actions["data_change"]))) if rows else self._is_remove
-        self._read = changes & ~np.isin(self._commit, unread)
+        self._changes = numpy_values(is_not_false(one_chunk(self._actions["data_change"])))
+        self._logged = len(commits.actions)
+        unread = np.zeros(len(commits.files), np.bool_)
+        unread[hidden] = unread[self._commit[self._logged :]] = True
+        self._changes &= ~unread[self._commit]
+        self._changes[self._logged :] = False
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether some actions are changes: none where all commits have change data files."""
-        return bool(self._read.any())
-
-    def inferred(self, partitioned: bool) -> FeedFiles:
-        """The files whose changes follow from their actions."""
-        added = self._once(np.flatnonzero(self._read & ~self._is_remove))
-        removed = self._once(np.flatnonzero(self._read & self._is_remove))
-        _, i, j = np.intersect1d(self._in_commit(added), self._in_commit(removed), return_indices=True)
+    def files(self, partitioned: bool) -> FeedFiles:
+        """The files with changes: change data files, and those whose changes follow from the actions of a version."""
+        added = self._once(np.flatnonzero(self._changes & ~self._is_remove))
+        removed = self._once(np.flatnonzero(self._changes & self._is_remove))
+        i = j = np.zeros(0, np.intp)
+        if len(added) and len(removed):
+            _, i, j = np.intersect1d(self._in_commit(added), self._in_commit(removed), return_indices=True)
         new, old = added[i], removed[j]
         differ = self._vector[new] != self._vector[old]
         new, old = new[differ], old[differ]
         more, fewer = self._vector[new] != 0, self._vector[old] != 0
         whole_added, whole_removed = np.delete(added, i), np.delete(removed, j)
-        none = np.full
+        written = np.arange(self._logged, len(self._path))
         inserts = np.concatenate([whole_added, new[fewer]])
-        inserts_before = np.concatenate([none(len(whole_added), -1), old[fewer]])
         deletes = np.concatenate([whole_removed, old[more]])
-        deletes_after = np.concatenate([none(len(whole_removed), -1), new[more]])
-        return joined(
-            [
-                self._entries("insert", inserts, inserts, inserts_before, inserts, partitioned),
-                self._entries("delete", deletes, self._statistics_of(deletes), deletes, deletes_after, partitioned),
-            ]
+        rows = np.concatenate([written, inserts, deletes])
+        order = np.argsort(self._commit[rows], kind="stable")
+        statistics = np.concatenate([written, inserts, self._statistics_of(deletes)])
+        before = np.concatenate([np.full(len(written) + len(whole_added), -1), old[fewer], deletes])
+        after = np.concatenate([np.full(len(written), -1), inserts, np.full(len(whole_removed), -1), new[more]])
+        kinds = np.repeat([-1, 0, 1], [len(written), len(inserts), len(deletes)])
+        rows, statistics = rows[order], statistics[order]
+        columns = {
+            name: taken(one_chunk(self._actions[name]), statistics if name in _STATISTICS else rows)
+            for name in FILE_SCHEMA.names
+        }
+        if partitioned and columns["partition_values"].null_count:
+            columns["partition_values"] = self._partition_values(rows)
+        versions = np.array([file.version for file in self._commits.files], np.int64)
+        return FeedFiles(
+            pa.table(columns, schema=FILE_SCHEMA),
+            arrow_array(versions[self._commit[rows]], pa.int64()),
+            _taken_or_null(CHANGES, kinds[order]),
+            _taken_or_null(self._vectors, before[order]),
+            _taken_or_null(self._vectors, after[order]),
         )
 
     def _once(self, rows: _Rows) -> _Rows:
         """The rows; raises CorruptLog if two of them have the same path and commit."""
         keys = self._in_commit(rows)
-        unique, counts = np.unique(keys, return_counts=True)
-        if len(unique) < len(rows):
+        if len(np.unique(keys)) < len(rows):
+            unique, counts = np.unique(keys, return_counts=True)
             row = int(rows[np.flatnonzero(keys == unique[np.argmax(counts > 1)])[0]])
             file = self._commits.files[int(self._commit[row])]
             act = "removes" if self._is_remove[row] else "adds"
@@ -211,8 +239,10 @@ class _Actions:
         The rows that a deletion vector deletes need not be within the bounds of the add that has this vector, as they
         may have been computed from the other rows.
         """
-        has = numpy_values(pc.is_valid(one_chunk(self._actions["stats"]))) if len(self._actions) else self._is_remove
-        adds = np.flatnonzero(has & ~self._is_remove)
+        if not len(removed):
+            return removed
+        has = numpy_values(pc.is_valid(one_chunk(self._actions["stats"])))
+        adds = np.flatnonzero((has & ~self._is_remove)[: self._logged])
         keys = self._path * self._vector_count + self._vector
         known, first = np.unique(keys[adds], return_index=True)
         found = np.where(has[removed], removed, -1)
@@ -223,24 +253,6 @@ class _Actions:
             use = there & (found < 0)
             found[use] = adds[first[at[use]]]
         return np.where(found < 0, removed, found)
-
-    def _entries(
-        self, kind: InferredType, rows: _Rows, statistics: _Rows, before: _Rows, after: _Rows, partitioned: bool
-    ) -> FeedFiles:
-        """Entries for actions. statistics, before, after: the indexes of the actions that have them; -1 for none."""
-        own = self._actions.take(arrow_array(rows, pa.int64()))
-        from_stats = self._actions.select(_STATISTICS).take(arrow_array(statistics, pa.int64()))
-        columns = {name: one_chunk(own[name]) for name in FILE_SCHEMA.names}
-        columns.update({name: one_chunk(from_stats[name]) for name in _STATISTICS})
-        if partitioned and columns["partition_values"].null_count:
-            columns["partition_values"] = self._partition_values(rows)
-        return FeedFiles(
-            pa.table(columns).cast(FILE_SCHEMA),
-            _versions(self._commits, self._commit[rows]),
-            arrow_array([kind], pa.string()).take(arrow_array(np.zeros(len(rows), np.int64))),
-            _taken(self._vectors, before),
-            _taken(self._vectors, after),
-        )
 
     def _partition_values(self, rows: _Rows) -> pa.Array:
         """The partition values of actions; a remove without them takes them from another action of its path."""
@@ -260,13 +272,23 @@ class _Actions:
         return values.take(arrow_array(chosen, pa.int64()))
 
 
-def _taken(values: pa.Array, rows: _Rows) -> pa.Array:
-    """The values at these rows; null for -1."""
-    missing = rows < 0
-    there = arrow_array(np.where(missing, 0, rows), pa.int64())
-    return values.take(pc.if_else(arrow_array(missing, pa.bool_()), arrow_scalar(None, pa.int64()), there))
+def taken(values: _Values, rows: _Rows) -> _Values:
+    """Return the values at these indexes: a slice, which copies nothing, if they follow each other."""
+    first = int(rows[0]) if len(rows) else 0
+    if (rows == np.arange(first, first + len(rows))).all():
+        return values.slice(first, len(rows))
+    at = arrow_array(rows, pa.int64())
+    if isinstance(values, pa.Table):
+        # Taking from each column is several times as fast as taking from the table.
+        return pa.table([one_chunk(column).take(at) for column in values.columns], schema=values.schema)
+    return values.take(at)
 
 
-def _versions(commits: Commits, ordinals: _Rows) -> pa.Int64Array:
-    versions = np.array([file.version for file in commits.files], np.int64)
-    return arrow_array(versions[ordinals], pa.int64())
+def _taken_or_null(values: pa.Array, rows: _Rows) -> pa.Array:
+    """The values at these indexes; null for -1."""
+    there = rows >= 0
+    if there.all():
+        return taken(values, rows)
+    if not there.any():
+        return pa.nulls(len(rows), values.type)
+    return values.take(pc.if_else(arrow_array(there), arrow_array(rows, pa.int64()), pa.nulls(1, pa.int64())[0]))

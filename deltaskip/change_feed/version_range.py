@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaskip.errors import CorruptLog, InvalidArgument, OptionAdvice, VersionNotFound
 from deltaskip.log import LogFile, Snapshot, check_same_table, load_snapshot, refresh
 from deltaskip.log.commit import read_commits
-from deltaskip.log.commit_times import CommitTimes
+from deltaskip.log.commit_times import CommitTimes, enabled_from
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.history import shown_time
 from deltaskip.log.loading import list_log
@@ -13,7 +13,7 @@ from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
 # File times are adjusted to ascend with the versions, starting this many versions before the range, as in delta-spark.
-VERSIONS_BEFORE = 100
+_VERSIONS_BEFORE = 100
 _OUT_OF_RANGE = OptionAdvice("allow_out_of_range", True)
 # Commits that are read sooner than another snapshot is opened.
 _FEW, _LITTLE_BYTES = 16, 1 << 20
@@ -97,15 +97,17 @@ def version_range(
     else:
         check_same_table(snapshot)
     storage, root = latest.storage, latest.root
-    from_version = 0 if by_time or first.version is None else max(0, first.version - VERSIONS_BEFORE)
+    from_version = 0 if by_time or first.version is None else first.version - versions_before(latest, first.version)
     if first.version is not None and first.version > latest.version:
         if not allow_out_of_range:
             raise VersionNotFound(
                 f"The changes of {root} cannot start at version {first.version}: version {latest.version} is the "
                 f"latest; pass {_OUT_OF_RANGE} to get no changes until there are newer versions."
             ).advising(_OUT_OF_RANGE)
-        return VersionRange(first.version, first.version - 1, latest, list_log(storage, root, latest.version))
-    listing = list_log(storage, root, from_version)
+        return VersionRange(
+            first.version, first.version - 1, latest, list_log(storage, root, latest.version, checksums=False)
+        )
+    listing = list_log(storage, root, from_version, checksums=False)
     times = _Times(latest, listing)
     from_first = times.start(first, allow_out_of_range)
     to_last = times.end(last, allow_out_of_range)
@@ -116,6 +118,13 @@ def version_range(
     if to_last < from_first:
         return VersionRange(from_first, to_last, latest, listing)
     return VersionRange(from_first, to_last, _at(latest, snapshot, to_last, listing), listing)
+
+
+def versions_before(snapshot: Snapshot, version: int) -> int:
+    """Return the number of versions before a version whose commits are listed to know its commit time."""
+    since = enabled_from(snapshot.table_properties)
+    # With one before it, a commit that is missing is told from those that have been cleaned up.
+    return min(version, 1 if since is not None and since <= version else _VERSIONS_BEFORE)
 
 
 def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: int) -> None:
@@ -133,9 +142,13 @@ def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: in
 
 
 def _at(latest: Snapshot, snapshot: Snapshot, version: int, listing: LogListing) -> Snapshot:
-    """The snapshot of a version, or the latest one if the few commits after it change neither schema nor properties."""
+    """The snapshot of a version, or a known later one if no commit in between changes the schema or properties."""
     for known in (snapshot, latest):
+        newer, checkpoint = known.tail.state, known.segment.checkpoint
         if known.version == version:
+            return known
+        is_since = checkpoint is not None and checkpoint.version <= version < known.version
+        if is_since and newer.protocol is None and newer.metadata is None:
             return known
     later = [listing.commits.get(number) for number in range(version + 1, latest.version + 1)]
     files = [file for file in later if file is not None]

@@ -192,6 +192,8 @@ def change_files(commits: Commits) -> pa.Table:
     # PROTOCOL, Add CDC File: path, partitionValues, size and dataChange, as in an add
     """
     found = [action for action in commits.others if action.name == CHANGE_FILE]
+    if not found:
+        return commits.actions.slice(0, 0)
     lines = [b'{"add":%b}\n' % action.text for action in found]
     starts, at = [0] * len(commits.files), 0
     waiting = iter(zip(found, lines, strict=True))

@@ -66,8 +66,8 @@ class CommitTimes:
         self._file_times = _file_times(listing, versions)
         if properties is None:
             properties = load_snapshot(storage, root).table_properties
-        enabled_from = _enabled_from(properties)
-        self._by_file = len(versions) if enabled_from is None else bisect_left(versions, enabled_from)
+        since = enabled_from(properties)
+        self._by_file = len(versions) if since is None else bisect_left(versions, since)
 
     def __getitem__(self, version: int) -> int:
         """The commit time of one of the versions."""
@@ -131,6 +131,11 @@ def read_commit_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> 
     return commit_infos(read_commits(storage, root, files, ["path"]))
 
 
+def enabled_from(properties: TableProperties) -> int | None:
+    """Return the first version whose time is its in-commit timestamp; None if the table does not use them."""
+    return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
+
+
 def _file_time(snapshot: Snapshot) -> int | None:
     commit = snapshot.segment.own_commit
     return None if commit is None else commit.file.modified_ms
@@ -145,11 +150,6 @@ def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
         last = time if last is None or time > last else last + 1
         times[version] = last
     return times
-
-
-def _enabled_from(properties: TableProperties) -> int | None:
-    """The first version whose time is its in-commit timestamp; None if the table does not use them."""
-    return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
 
 
 def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:

@@ -145,12 +145,16 @@ def read_deletion_vectors(
     counts = [None] * len(descriptors) if file_rows is None else file_rows
     rows: list[pa.Int64Array | None] = [None] * len(descriptors)
     by_location: dict[str, list[tuple[int, DeletionVectorDescriptor]]] = {}
+    locations: dict[tuple[str, str], str | None] = {}
     for i, fields in enumerate(descriptors.to_pylist()):
         if fields is None:
             continue
         descriptor = _descriptor(table_root, fields)
         _check_cardinality(table_root, descriptor, counts[i])
-        location = vector_location(table_root, descriptor)
+        name = descriptor.storage_type, descriptor.path_or_inline_dv
+        if name not in locations:
+            locations[name] = vector_location(table_root, descriptor)
+        location = locations[name]
         if location is None:
             rows[i] = _inline_rows(table_root, descriptor)
             _check_last(table_root, descriptor, rows[i], counts[i])

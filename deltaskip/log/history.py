@@ -121,7 +121,7 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
         CorruptLog: A commit lacks the in-commit timestamp that the table's properties require.
         SchemaError: A property that enables in-commit timestamps is malformed.
     """
-    listing = list_log(storage, root)
+    listing = list_log(storage, root, checksums=False)
     versions = sorted(listing.commits)
     chosen = [each for each in reversed(versions) if version is None or each <= version][:limit]
     infos = read_commit_infos(storage, root, [listing.commits[each] for each in chosen])
@@ -153,7 +153,7 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
         VersionNotFound: The time is before the first version that can be rebuilt, or after the last commit. The
             message names that version and its time.
     """
-    listing = list_log(storage, root)
+    listing = list_log(storage, root, checksums=False)
     earliest = earliest_rebuildable(listing)
     versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
     if not versions:

@@ -247,9 +247,14 @@ def _has_a_stray(listing: LogListing) -> bool:
     return before > 0 and 0 in listing.commits and before not in listing.commits
 
 
-def list_log(storage: Storage, root: str, first: int = 0) -> LogListing:
-    """List the log from version `first` on, which must exist unless it is 0. Raises TableNotFound if there is none."""
-    return _log_in(storage, root, partial(_list, storage, root, version_prefix(first) if first else "0"))
+def list_log(storage: Storage, root: str, first: int = 0, checksums: bool = True) -> LogListing:
+    """Return the files of the log from version `first` on, which must exist unless it is 0.
+
+    checksums: Whether version checksums are needed. In a local log, half of the files are.
+
+    Raises TableNotFound if there is no log.
+    """
+    return _log_in(storage, root, partial(_list, storage, root, version_prefix(first) if first else "0", checksums))
 
 
 def _log_in(storage: Storage, root: str, listed: Callable[[], list[FileInfo]]) -> LogListing:
@@ -761,8 +766,12 @@ def _read_together(
     return None if len(data) - starts[-1] > _CHECKSUM_BYTES else (data, starts)
 
 
-def _list(storage: Storage, root: str, start_name: str) -> list[FileInfo]:
-    return storage.list_from(join(root, LOG_FOLDER), start_name)
+def _list(storage: Storage, root: str, start_name: str, checksums: bool = True) -> list[FileInfo]:
+    folder = join(root, LOG_FOLDER)
+    if checksums or type(storage) is not LocalStorage:
+        return storage.list_from(folder, start_name)
+    names = [name for name in storage.names(folder) if not name.endswith(b".crc")]
+    return storage.entries(folder, names, start_name)
 
 
 _CREATE = errors.OptionAdvice("create", text="create a table with deltaskip.write(folder, rows)")

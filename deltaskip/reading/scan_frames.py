@@ -37,7 +37,8 @@ class RowsAsArrow(AsFrames):
         """
         import pyarrow as pa
 
-        return pa.Table.from_batches(self.row_batches(), self._arrow_schema())
+        batches = list(self.row_batches())
+        return pa.Table.from_batches(batches, batches[0].schema if batches else self._arrow_schema())
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,20 @@ def test_deleted_rows_of_whole_files_are_not_counted(tmp_path: Path) -> None:
     feed.commit(add("a", stats=stats(9, 0, 8, tightBounds=False), deletionVector=inline(1, 2)))
     feed.commit(remove("a", deletionVector=inline(1, 2)))
     assert feed.entries() == [(1, "insert", "a", 7), (2, "delete", "a", 7)]
+
+
+def test_vectors_of_several_versions_are_compared_each_with_the_one_before(tmp_path: Path) -> None:
+    """The vector after a version is read once for both, and so is one that comes back."""
+    feed, chain = Feed(tmp_path), [(), (1,), (1, 3), (1, 3, 4), (3,), (1,), ()]
+    vectors = [{"deletionVector": inline(*rows)} if rows else {} for rows in chain]
+    feed.commit(add("a", stats=stats(9, 0, 8)))
+    for old, new in pairwise(vectors):
+        feed.commit(remove("a", **old), add("a", stats=stats(9, 0, 8), **new))
+    expected = [(1, "insert", "a", 9)]
+    for version, (before, after) in enumerate(pairwise(chain), 2):
+        told = {"insert": len({*before} - {*after}), "delete": len({*after} - {*before})}
+        expected += [(version, kind, "a", rows) for kind, rows in told.items() if rows]
+    assert feed.entries() == expected
 
 
 @pytest.mark.parametrize("act", [add, remove])

@@ -195,14 +195,40 @@ def test_no_checkpoint_is_needed_where_the_schema_stays(tmp_path: Path) -> None:
     assert [path for _, _, path, _ in feed.entries(2)] == ["b", "c", "d"]
 
 
-def test_a_missing_commit_in_between_is_corrupt(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    for name in "abcd":
-        feed.commit(add(name))
+@pytest.mark.parametrize("in_commit", ["true", "false"])
+def test_a_missing_commit_in_between_is_corrupt(tmp_path: Path, in_commit: str) -> None:
+    """Fewer commits before the range are listed where their files' times do not count."""
+    feed = Feed(tmp_path, configuration={**ON, "delta.enableInCommitTimestamps": in_commit})
+    for version, name in enumerate("abcd", 1):
+        feed.log.commit({"commitInfo": {"inCommitTimestamp": version, "operation": "WRITE"}}, add(name))
     table = feed.table
     (feed.log.log / log_name(2, "json")).unlink()
-    with pytest.raises(CorruptLog, match=r"00000000000000000002.json \(version 2\) is missing"):
-        table.changes(1)
+    for start in (1, 2):
+        with pytest.raises(CorruptLog, match=r"00000000000000000002.json \(version 2\) is missing"):
+            table.changes(start)
+
+
+@pytest.mark.parametrize("checkpoint", range(1, 5))
+@pytest.mark.parametrize("changed", range(2, 5))
+def test_rows_have_the_columns_of_the_last_version_wherever_a_checkpoint_is(
+    tmp_path: Path, checkpoint: int, changed: int
+) -> None:
+    """Columns are added by a version in the range or after it, before or after the checkpoint of the table."""
+    feed, more = Feed(tmp_path), StructType((*SCHEMA.fields, StructField("x", STRING)))
+    for version in range(1, 5):
+        feed.commit(*([metadata(more, configuration=ON)] if version == changed else []), add(str(version)))
+        if version == checkpoint:
+            state = (
+                {"protocol": protocol_of(("changeDataFeed",))},
+                metadata(more if version >= changed else SCHEMA, configuration=ON),
+            )
+            feed.log.parquet(
+                log_name(version, "checkpoint.parquet"), [*state, *(add(str(each)) for each in range(1, version + 1))]
+            )
+    for table in (feed.table, DeltaTable(tmp_path, version=3)):
+        for end in range(1, 5):
+            names = table.changes(1, end).to_batches().schema.names
+            assert ("x" in names) == (end >= changed), end
 
 
 def test_protocols_of_the_range_are_checked(tmp_path: Path) -> None:

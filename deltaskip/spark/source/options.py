@@ -10,7 +10,7 @@ from typing import Any
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.states import WantedChanges
-from deltaskip.change_feed.version_range import VERSIONS_BEFORE, RangeEnd, VersionRange, version_range
+from deltaskip.change_feed.version_range import RangeEnd, VersionRange, version_range, versions_before
 from deltaskip.errors import DeltaSkipError, InvalidArgument, advice_in, meant
 from deltaskip.log import Snapshot
 from deltaskip.log.loading import list_log
@@ -315,7 +315,7 @@ class SourceOptions:
             latest: The later version.
             snapshot_first: Whether the rows of the first version are read as inserts.
         """
-        listing = list_log(latest.storage, latest.root, max(0, first - VERSIONS_BEFORE))
+        listing = list_log(latest.storage, latest.root, first - versions_before(latest, first), checksums=False)
         if not self.flag("failOnDataLoss", "true"):
             first = max(first, min(listing.commits, default=first))
         at_end = self.table_at(last).snapshot if first <= last < latest.version else None
