@@ -35,6 +35,7 @@ ROWS = (
 # What pandas calls columns of objects of one kind. It takes datetimes for dates.
 _ONE_KIND = ("string", "bytes", "boolean", "integer", "floating", "decimal", "empty")
 _DUCKDB = ("duckdb", "_duckdb")
+_MOST_BYTES = 1 << 30
 # Libraries whose objects return the same rows each time.
 _REPEATABLE = ("pyarrow", "pandas", "geopandas", "polars", "deltaskip")
 
@@ -179,7 +180,7 @@ class GivenRows:
                 raise InvalidArgument(
                     f"The rows of {self._name} cannot be read: a batch has another schema than the stream."
                 )
-            yield batch
+            yield from _divided(batch)
 
 
 def rows_or_none(value: Any, name: str) -> GivenRows | None:
@@ -249,6 +250,17 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
     if isinstance(data, list | dict):
         return _python_rows(data, name).to_reader()
     raise InvalidArgumentType.of(name, ROWS, data)
+
+
+def _divided(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch, in parts of which no column has more text than a string column of Arrow can have: 2 GiB."""
+    if batch.num_rows < 2 or batch.nbytes <= _MOST_BYTES:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    for part in (np.arange(half), np.arange(half, batch.num_rows)):
+        # The offsets of a slice would go on to count from the beginning of the batch.
+        yield from _divided(batch.take(pa.array(part)))
 
 
 def _in_one_chunk(rows: pa.Table) -> pa.Table:

@@ -298,11 +298,20 @@ def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> p
         # Digits below a microsecond are cut off: the time is rounded down.
         return floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
     try:
-        return array.cast(wanted)
+        return _from_zero(array).cast(wanted)
     except pa.ArrowInvalid as error:
         broken = next((value for value in array.drop_null() if _fails(value, wanted)), None)
         shown = "" if broken is None else scalar_text(broken)
         raise value_violation(t.display_name(path), type_text(data_type).upper(), shown, table) from error
+
+
+def _from_zero(array: pa.Array) -> pa.Array:
+    """The array; for a slice of a long text or binary array, whose offsets a string array cannot have, a copy."""
+    is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    if not is_large or not array.offset:
+        return array
+    last = np.frombuffer(array.buffers()[1], np.int64)[array.offset + len(array)]
+    return array.take(pa.array(np.arange(len(array)))) if last > np.iinfo(np.int32).max else array
 
 
 def _uuid_texts(array: pa.FixedSizeBinaryArray) -> pa.StringArray:
