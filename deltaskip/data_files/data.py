@@ -258,9 +258,8 @@ def _divided(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch
         return
     half = batch.num_rows // 2
-    for part in (np.arange(half), np.arange(half, batch.num_rows)):
-        # The offsets of a slice would go on to count from the beginning of the batch.
-        yield from _divided(batch.take(pa.array(part)))
+    yield from _divided(batch.slice(0, half))
+    yield from _divided(batch.slice(half))
 
 
 def _in_one_chunk(rows: pa.Table) -> pa.Table:

@@ -218,3 +218,16 @@ def test_a_module_that_another_thread_imports_does_not_matter(tmp_path: Path, mo
     table.append(pa.table({"id": [1]}))
     table.merge(pa.table({"id": [2]}), "id").when_not_matched_insert_all().execute()
     assert sorted(row["id"] for row in _rows(table)) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.large_binary()])
+def test_rows_of_more_text_than_a_column_of_arrow_can_have_are_written_in_parts(
+    tmp_path: Path, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is 2 GiB in one batch, which also a slice of longer texts counts from their beginning."""
+    monkeypatch.setattr("deltaskip.data_files.data._MOST_BYTES", 100)
+    texts = pa.array([f"{number:030}".encode() for number in range(50)], pa.binary()).cast(kind)
+    rows = pa.table({"id": range(50), "s": texts}).slice(3)
+    table = DeltaTable.create(tmp_path / "t", f"id BIGINT, s {'BINARY' if kind == pa.large_binary() else 'STRING'}")
+    table.append(rows)
+    assert table.scan().to_arrow().sort_by("id").cast(rows.schema) == rows

@@ -33,6 +33,7 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_
 _INTEGERS: dict[int, type[np.generic]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 _SLICE_ROWS = 1 << 17
+_LONG = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _SLICES_AHEAD = 1 << 10
 _MOST_COLUMNS = 20
 _UNLIMITED = 1 << 62
@@ -195,15 +196,25 @@ def _give_back_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
+def _with_long_texts(table: pa.Table) -> pa.Table:
+    """The rows, with texts that need several chunks in the long types of Arrow, of which rows can be taken."""
+    for number, column in enumerate(table.columns):
+        if column.num_chunks > 1 and column.type in _LONG:
+            table = table.set_column(number, table.field(number).name, column.cast(_LONG[column.type]).combine_chunks())
+    return table
+
+
 def _write(table: pa.Table, rows: npt.NDArray[np.int64], new_files: int, layout: DataFileLayout) -> WrittenRows:
     """Write the rows in the given order, in files of about the same number of rows."""
     ends = (np.arange(1, new_files + 1) * len(rows)) // new_files
     starts = np.concatenate([[0], ends[:-1]])
     parts = [rows[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
+    schema, table = table.schema, _with_long_texts(table)
 
     def one(part: npt.NDArray[np.int64]) -> WrittenRows:
         def taken(start: int) -> list[pa.RecordBatch]:
             rows_there = table.take(arrow_array(part[start : start + _SLICE_ROWS]))
+            rows_there = rows_there if rows_there.schema == schema else rows_there.cast(schema)
             return list(rows_there.combine_chunks().to_batches())
 
         slices = range(0, len(part), _SLICE_ROWS)

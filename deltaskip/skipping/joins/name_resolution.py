@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from deltaskip.errors import PredicateError
+from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.recursion import deep
 from deltaskip.schema.relations import Relation, resolve_among
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import to_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node, columns_of, walk
-from deltaskip.sparkexpr.text.sql_text import quoted_path
+from deltaskip.sparkexpr.text.sql_text import quoted_path, sql_tokens
 
 MergeSide = Literal["target", "source"]
 
@@ -52,9 +52,13 @@ def condition_of(on: object, schema: t.StructType, target: str | None, source: s
     types = {t.fold_name(field.name): field.type for field in schema.fields}
     names: list[tuple[str, ...]] = []
     try:
+        # A path of nested fields has no other symbols, unless its names are quoted.
+        whole = isinstance(on, str) and t.fold_name(on) not in types
+        if whole and any(token.kind == "symbol" and token.text not in ".," for token in sql_tokens(str(on))):
+            return on
         for name in map(str, given):
             names += [(name,)] if t.fold_name(name) in types else t.parse_names(name, "on", PredicateError)
-    except PredicateError:
+    except (PredicateError, SchemaError):
         if isinstance(on, str):
             return on
         raise

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 from deltaskip import DeltaTable
 from deltaskip.errors import SchemaError, UnsupportedFeature
-from deltaskip.maintenance.optimize import zcubes
+from deltaskip.maintenance.optimize import rewriting, zcubes
 from deltaskip.maintenance.optimize.curve import cells_of, cut_places, cuts_of, places_on, side_bits
 from deltaskip.maintenance.optimize.rewriting import Texts
 from tests.dml.tables import actions_of, rows, rows_of
@@ -282,3 +282,18 @@ def test_texts_with_long_beginnings_in_common_are_ordered(tmp_path: Path) -> Non
         reads = [kept(table, f"url = '{urls[i]}'") for i in range(0, 2000, 97)]
         assert max(reads) <= (2 if columns == "url" else 5)
         size = sum(file["size"] for file in files_of(table))
+
+
+def test_texts_that_need_several_chunks_are_put_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of more than 2 GiB of text, of which pyarrow cannot take rows."""
+    monkeypatch.setattr(rewriting, "_contiguous", lambda batches: pa.Table.from_batches(batches))
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING, b BINARY, l ARRAY<STRING>")
+    for start in (0, 10, 20):
+        ids = [*range(start, start + 10)]
+        table.append(
+            pa.table({"id": ids, "s": [f"{-i}" for i in ids], "b": [b"%d" % i for i in ids], "l": [["x"]] * 10})
+        )
+    before = table.scan().to_arrow().sort_by("id")
+    for column in ("s", "id"):
+        table.optimize(zorder_by=[column])
+        assert table.scan().to_arrow().sort_by("id") == before

@@ -232,6 +232,9 @@ def test_names_of_keys_are_a_condition(tmp_path: Path) -> None:
         done = table.merge(rows, on).when_matched_update({"flag": "false"}).when_not_matched_insert_all().execute()
         assert (done.metrics["numTargetRowsUpdated"], done.metrics["numTargetRowsInserted"]) == (1, 1), on
         assert [row["id"] for row in table.scan("NOT flag").to_arrow().to_pylist()] == [2, 3], on
+    # A condition without blanks is no path of fields, whose first name is that of a column.
+    done = table.merge(rows, "s.id=t.id", "s", "t").when_matched_update({"flag": "true"}).execute()
+    assert done.metrics["numTargetRowsUpdated"] == 2
     refused: tuple[tuple[Any, type[DeltaSkipError]], ...] = (
         ([], InvalidArgumentType), ([1], InvalidArgumentType), (["nope"], PredicateError),
         (["id id"], PredicateError), ("nope", PredicateError), ("flag", PredicateError),
