@@ -26,8 +26,8 @@ _CASE, _CONVERSION = "spark.sql.caseSensitive", "spark.sql.parquet.int96Timestam
 _WRITER = b"parquet-mr"
 _TYPE, _INT96 = 1, 3
 _AT_ONCE = 32
-# Files that were found to be read as they are, by path and the settings: data files do not change.
-_sound: dict[tuple[str, bool, bool], None] = {}
+# Files that were found to be read as they are, by path, columns and settings: data files do not change.
+_sound: dict[tuple[str, str, bool, bool], None] = {}
 _MOST_SOUND = 100_000
 
 
@@ -49,7 +49,8 @@ def misread(
     """
     case = not by_id and _is_set(spark, _CASE)
     int96 = t.TIMESTAMP in t.nested_types(schema) and _is_set(spark, _CONVERSION)
-    unknown = [path for path in paths if (path, case, int96) not in _sound] if case or int96 else []
+    columns = str(schema) if case else ""
+    unknown = [path for path in paths if (path, columns, case, int96) not in _sound] if case or int96 else []
 
     def problem(path: str) -> tuple[str, str] | None:
         location = path.removeprefix("file:")
@@ -63,7 +64,7 @@ def misread(
         for path, found in zip(unknown, pool.map(problem, unknown), strict=True):
             if found is not None:
                 return found
-            _sound[path, case, int96] = None
+            _sound[path, columns, case, int96] = None
     for old in list(_sound)[: max(0, len(_sound) - _MOST_SOUND)]:
         _sound.pop(old, None)
     return None
