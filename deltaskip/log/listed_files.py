@@ -1,7 +1,9 @@
 """Opening a small table in an object store from its version checksum, which lists the files.
 
-Two requests, which are in flight at once, take the place of those for the checkpoint and for each commit after it. The
-checksum has neither removed files nor, perhaps, every transaction identifier: see `Snapshot.whole`.
+Three requests, which are in flight at once, for the checksum and the last two commits, take the place of those for the
+checkpoint and for each commit after it. The commit before the last one shows whether the checksum is of this table: a
+writer that had opened a table at the same path, which was dropped meanwhile, may have left the last one with its
+checksum. The checksum has neither removed files nor, perhaps, every transaction identifier: see `Snapshot.whole`.
 
 # today's protocol, Version Checksum File: "allFiles"
 """
@@ -15,7 +17,7 @@ import pyarrow as pa
 from deltaskip.errors import CorruptLog
 from deltaskip.features.registry import has_tree
 from deltaskip.json_text import compact_json, parse_json
-from deltaskip.log.commit import parse_contents
+from deltaskip.log.commit import Commits, parse_contents
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.last_checkpoint import Hint
 from deltaskip.log.segment import LogSegment
@@ -50,23 +52,21 @@ def may_list_files(segment: LogSegment, hint: Hint | None) -> bool:
     return hint.num_adds <= LISTED_FILES and bool(segment.commits)
 
 
-def listed_tail(root: str, own: LogFile, commit: memoryview, checksum: LogFile, text: bytes) -> Tail | None:
-    """Return a tail with the state and all files of a version, from its checksum and its commit.
+def listed_tail(commits: Commits, checksum: LogFile, text: bytes) -> Tail | None:
+    """Return a tail with the state and all files of a version, from its checksum and its last commits.
 
-    None if the checksum does not list them, does not name the commit by its txnId, or if the list differs from the
-    counts beside it or from what the commit does.
+    None if the checksum does not list them, does not name the last commit by its txnId, or if the list differs from the
+    counts beside it or from what the commits leave.
 
     Args:
-        root: The table.
-        own: The commit of the version.
-        commit: Its text.
+        commits: The last commits, oldest first.
         checksum: The version checksum.
         text: Its text.
 
     Raises:
-        CorruptLog: The commit is damaged.
+        CorruptLog: A commit is damaged.
     """
-    newest = tail_of(parse_contents(root, [own], commit, [0]))
+    root, newest = commits.root, tail_of(commits)
     try:
         fields = parse_json(text)
         older = tail_of(parse_contents(root, [checksum], memoryview(_as_commit(fields)), [0]))

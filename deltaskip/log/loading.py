@@ -534,7 +534,8 @@ def _is_there(storage: Storage, segment: LogSegment) -> bool:
 
 
 def _loaded_again(snapshot: Snapshot) -> Snapshot:
-    latest = load_snapshot(snapshot.storage, snapshot.root)
+    # Of a commit that was put into the log of another table, the checksum tells of the old one.
+    latest = load_snapshot(snapshot.storage, snapshot.root).whole
     if latest.metadata.id != snapshot.metadata.id:
         raise errors.TableNotFound(
             f"The table {snapshot.root} was replaced by another table: version {snapshot.version} was read from the "
@@ -644,14 +645,16 @@ def _from_checksum(storage: Storage, listing: LogListing, version: int | None, h
     root = listing.root
     with suppress(errors.CorruptLog, errors.VersionNotFound):
         segment = next(candidate_segments(listing, None, IN_FLIGHT))
-        own, checksum = segment.own_commit, segment.checksum
-        if own is None or checksum is None or not may_list_files(segment, hint):
+        before, checksum = listing.commits.get(segment.version - 1), segment.checksum
+        own = segment.own_commit
+        if own is None or before is None or checksum is None or not may_list_files(segment, hint):
             return None
-        together = _read_together(storage, [own], checksum)
+        together = _read_together(storage, [before, own], checksum)
         if together is None:
             return None
         data, starts = together
-        tail = listed_tail(root, own, data[: starts[1]], checksum, bytes(data[starts[1] :]))
+        end = starts.pop()
+        tail = listed_tail(parse_contents(root, [before, own], data[:end], starts), checksum, bytes(data[end:]))
         if tail is not None:
             return Snapshot(storage, segment, None, tail, read_log=partial(load_snapshot, storage, root))
     return None

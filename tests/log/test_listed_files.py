@@ -126,7 +126,7 @@ def test_a_table_that_its_checksum_lists_is_the_table_of_the_log(kind: str, tmp_
     assert found.with_state(found.protocol, changed).whole.metadata == changed
 
 
-def test_opening_takes_two_requests_beside_the_listing(plain: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_takes_three_requests_beside_the_listing(plain: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     store, read = Store(plain.snapshot.root), list[str]()
     joined, one = ObjectStorage.read_joined, ObjectStorage.open_input
 
@@ -143,7 +143,7 @@ def test_opening_takes_two_requests_beside_the_listing(plain: ds.DeltaTable, mon
     found = store.opened()
     assert found.num_files and found.schema
     version = f"{found.version:020}"
-    assert read == [f"{version}.json", f"{version}.crc"]
+    assert read == [f"{found.version - 1:020}.json", f"{version}.json", f"{version}.crc"]
 
 
 def _other_file(fields: dict[str, Any]) -> None:
@@ -208,6 +208,23 @@ def test_a_list_of_other_files_than_those_of_the_commit_is_not_believed(lie: str
     found = store.opened()
     assert found.read_log is None
     assert contents(found) == contents(plain.snapshot)
+
+
+def test_the_checksum_of_another_table_that_was_at_the_path_is_not_believed(tmp_path: Path) -> None:
+    """A writer that had opened the dropped table has put its commit into the log of the new one, with its checksum."""
+    tables = []
+    for name, commits in (("new", 4), ("dropped", 5)):
+        table = ds.DeltaTable.create(tmp_path / name, "id BIGINT")
+        for number in range(commits):
+            table.append(pa.table({"id": [number]}))
+        tables.append(table)
+    new, dropped = tables
+    store, late = Store(new.snapshot.root), f"{dropped.version:020}"
+    for suffix in ("json", "crc"):
+        store.put(f"{late}.{suffix}", Path(dropped.snapshot.root, "_delta_log", f"{late}.{suffix}").read_bytes())
+    found = store.opened()
+    assert (found.version, found.metadata.id) == (5, new.snapshot.metadata.id)
+    assert found.read_log is None
 
 
 def test_a_checkpoint_of_a_listed_snapshot_has_what_only_the_log_has(plain: ds.DeltaTable) -> None:
