@@ -20,7 +20,7 @@ LIMITS: dict[str, int] = {
     "catalogs": 5_000,
     "change_feed": 2_400,
     "cli": 4_900,
-    "data_files": 3_800,
+    "data_files": 3_850,
     "delta": 1_800,
     "dml": 5_360,
     "features": 1_300,

@@ -36,6 +36,10 @@ ROWS = (
 _ONE_KIND = ("string", "bytes", "boolean", "integer", "floating", "decimal", "empty")
 _DUCKDB = ("duckdb", "_duckdb")
 _MOST_BYTES = 1 << 30
+_UNITS = {
+    **dict.fromkeys(("M8[Y]", "M8[M]", "M8[W]", "M8[D]"), "datetime64[D]"),
+    **dict.fromkeys(("M8[h]", "M8[m]"), "datetime64[s]"),
+}
 # Libraries whose objects return the same rows each time.
 _REPEATABLE = ("pyarrow", "pandas", "geopandas", "polars", "deltaskip")
 
@@ -397,7 +401,7 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
         if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
             # pyarrow ends a text or bytes of a fixed width at their first NUL.
             values = values.astype(object)
-        return pa.array(values)
+        return pa.array(_in_units_of_arrow(values))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         shown = display_name([column])
         if isinstance(error, OverflowError):
@@ -413,6 +417,22 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
             f"The values of the column {shown} of {name} have no common Arrow type: {str(error).rstrip('.')}. "
             "Convert them to one type, with None for NULL, or give Arrow data whose columns have types."
         ) from error
+
+
+def _in_units_of_arrow(values: list[Any] | np.ndarray) -> list[Any] | np.ndarray:
+    """The values with times of NumPy in units that pyarrow takes: days for years to weeks, seconds for minutes.
+
+    pyarrow takes single days of NumPy only where Python has no such date.
+    """
+    if isinstance(values, np.ndarray):
+        return values.astype(_UNITS.get(values.dtype.str[1:], values.dtype)) if values.dtype.kind == "M" else values
+
+    def converted(value: Any) -> Any:
+        unit = _UNITS.get(value.dtype.str[1:]) if isinstance(value, np.datetime64) else None
+        found = value if unit is None else value.astype(unit).item()
+        return value if isinstance(found, int) else found
+
+    return [converted(value) for value in values] if any(isinstance(v, np.datetime64) for v in values) else values
 
 
 def _check_kinds(values: list[Any] | np.ndarray, column: str, name: str) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -115,6 +116,29 @@ def test_arrays_of_a_fixed_width_keep_nuls(tmp_path: Path) -> None:
     assert sorted(table.scan().to_arrow().to_pylist(), key=str) == [
         {"b": b"\0\0d", "s": "\0e"}, {"b": b"a\0b", "s": "a\0b"}, {"b": b"c", "s": "cd"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ns"])
+def test_times_of_numpy_have_every_unit(tmp_path: Path, unit: str) -> None:
+    value = np.datetime64("2024-01-02T03:00", unit)
+    expected = value.astype("datetime64[D]" if unit in "YMWD" else "datetime64[us]").item()
+    rows = (
+        [{"c": value}, {"c": None}],
+        {"c": [value, np.datetime64("NaT", unit)]},
+        {"c": np.array([value, "NaT"], value.dtype)},
+    )
+    for number, given in enumerate(rows):
+        ds.write(tmp_path / f"{number}", given)
+        assert ds.DeltaTable(tmp_path / f"{number}").scan().to_arrow()["c"].to_pylist() == [expected, None]
+
+
+def test_a_day_beyond_the_dates_of_python_is_kept(tmp_path: Path) -> None:
+    far = np.datetime64(3_000_000, "D")
+    near = np.datetime64("2024-01-02")
+    for number, days in enumerate(([far], [near, far])):
+        ds.write(tmp_path / f"{number}", [{"c": day} for day in days])
+        found = ds.DeltaTable(tmp_path / f"{number}").scan().to_arrow()["c"].cast(pa.int32()).to_pylist()
+        assert found == [int(day.astype(np.int64)) for day in days]
 
 
 def test_times_of_pandas_keep_nanoseconds_or_are_refused(tmp_path: Path) -> None:
