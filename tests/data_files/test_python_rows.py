@@ -135,7 +135,8 @@ def test_times_of_numpy_have_every_unit(tmp_path: Path, unit: str) -> None:
 def test_a_day_beyond_the_dates_of_python_is_kept(tmp_path: Path) -> None:
     far = np.datetime64(3_000_000, "D")
     near = np.datetime64("2024-01-02")
-    for number, days in enumerate(([far], [near, far])):
+    lists: list[list[np.datetime64]] = [[far], [near, far]]
+    for number, days in enumerate(lists):
         ds.write(tmp_path / f"{number}", [{"c": day} for day in days])
         found = ds.DeltaTable(tmp_path / f"{number}").scan().to_arrow()["c"].cast(pa.int32()).to_pylist()
         assert found == [int(day.astype(np.int64)) for day in days]
