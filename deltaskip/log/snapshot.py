@@ -124,13 +124,18 @@ class Snapshot(Unpicklable):
         snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail, read_log=whole)
         return snapshot.told_as(self)
 
-    @cached_property
+    @property
     def whole(self) -> Snapshot:
         """The snapshot as the log has it: also with removed files, and with every transaction identifier.
 
         It is the snapshot itself unless that was read from its version checksum. Raises as load_snapshot does.
         """
-        return self if self.read_log is None else self.read_log(self.version).told_as(self)
+        return self if self.read_log is None else self._from_log.told_as(self)
+
+    @cached_property
+    def _from_log(self) -> Snapshot:
+        assert self.read_log is not None
+        return self.read_log(self.version)
 
     def told_as(self, other: Snapshot) -> Snapshot:
         """Return this snapshot with the facts that the caller stated about `other`, another snapshot of the table."""

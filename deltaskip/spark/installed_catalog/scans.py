@@ -10,7 +10,7 @@ import base64
 import hmac
 import pickle
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -253,10 +253,14 @@ class InstalledScan(ColumnsScan):
         return _python_batch(self.jvm, pushed.scan, self._schema, pushed.members)
 
     def _is_misread(self, pushed: Pushed, files: pa.Table) -> bool:
-        snapshot, paths = pushed.scan.snapshot, map(spark_path, files["uri"].to_pylist())
+        snapshot = pushed.scan.snapshot
         mode, options = snapshot.mapping_mode, getattr(snapshot.storage, "options", None)
         stored = physical_schema(t.StructType(pushed.fields), mode)
-        return misread(self.jvm.spark, stored, mode == "id", list(paths), options) is not None
+
+        def paths() -> Iterator[str]:
+            return map(spark_path, files["uri"].to_pylist())
+
+        return misread(self.jvm.spark, stored, mode == "id", paths, options) is not None
 
     class Java:
         """The interfaces that Spark sees."""

@@ -10,7 +10,7 @@ set. # Spark 4.1, ParquetFileFormat.buildReaderWithPartitionValues
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import SparkSession
@@ -32,7 +32,11 @@ _MOST_SOUND = 100_000
 
 
 def misread(
-    spark: SparkSession, schema: t.StructType, by_id: bool, paths: Sequence[str], options: Mapping[str, str] | None
+    spark: SparkSession,
+    schema: t.StructType,
+    by_id: bool,
+    paths: Callable[[], Iterable[str]],
+    options: Mapping[str, str] | None,
 ) -> tuple[str, str] | None:
     """Return the setting with which Spark finds other values in a file, and a sentence about that; None if it does not.
 
@@ -40,7 +44,7 @@ def misread(
         spark: The session, classic or Connect.
         schema: The columns that are read from the files, under the names that files have.
         by_id: Whether columns are found by their field ids.
-        paths: The spark_path of each file.
+        paths: Returns the spark_path of each file.
         options: Options of the table's object store.
 
     Raises:
@@ -49,8 +53,10 @@ def misread(
     """
     case = not by_id and _is_set(spark, _CASE)
     int96 = t.TIMESTAMP in t.nested_types(schema) and _is_set(spark, _CONVERSION)
+    if not case and not int96:
+        return None
     columns = str(schema) if case else ""
-    unknown = [path for path in paths if (path, columns, case, int96) not in _sound] if case or int96 else []
+    unknown = [path for path in paths() if (path, columns, case, int96) not in _sound]
 
     def problem(path: str) -> tuple[str, str] | None:
         location = path.removeprefix("file:")
@@ -73,7 +79,7 @@ def misread(
 def check_settings(spark: SparkSession, plan: ReadPlan) -> None:
     """Raise UnsupportedFeature if Spark would find other values in the files of a plan; others as `misread`."""
     table = plan.table
-    found = misread(spark, plan.data, table.mapping_mode == "id", plan.paths, table.storage_options)
+    found = misread(spark, plan.data, table.mapping_mode == "id", lambda: plan.paths, table.storage_options)
     if found is not None:
         name, said = found
         raise UnsupportedFeature(
