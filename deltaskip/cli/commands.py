@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 
 import click
 
@@ -129,6 +130,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:
             # The process was started without it, as by `>&-`.
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            # Letters that PYTHONIOENCODING lacks are escaped, as control characters are.
+            stream.reconfigure(errors="backslashreplace")
     try:
         no_spark = "--spark" not in given and given[:1] != ["demo"]
         with warnings.catch_warnings(), _without_pandas(arguments is None and no_spark):

@@ -67,9 +67,7 @@ def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
         order.append((name, "descending" if descending else "ascending"))
 
     for column in columns:
-        values = rows.column(column.physical[0])
-        for name in column.physical[1:]:
-            values = pa.chunked_array([pc.struct_field(chunk, name) for chunk in values.chunks], _inner(values, name))
+        values = _at(rows, column.physical)
         if values.null_count:
             add(pc.is_null(values), column.nulls_first)
         if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
@@ -83,8 +81,13 @@ def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
-def _inner(values: pa.ChunkedArray, name: str) -> pa.DataType:
-    return values.type.field(name).type
+def _at(rows: pa.Table, path: Sequence[str]) -> pa.ChunkedArray:
+    """The column of a leaf by its names; null where a struct around it is null."""
+    values = rows.column(path[0])
+    for name in path[1:]:
+        kind = values.type.field(name).type
+        values = pa.chunked_array([pc.struct_field(each, [name]) for each in values.chunks], kind)
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,9 +393,7 @@ class _Writer:
             return {}
         found = {}
         for path in [column.physical for column in self._layout.bloom]:
-            values = rows.column(path[0])
-            for name in path[1:]:
-                values = pa.chunked_array([pc.struct_field(each, name) for each in values.chunks], _inner(values, name))
+            values = _at(rows, path)
             found[".".join(path)] = int(pc.count_distinct(values).as_py())
         return found
 

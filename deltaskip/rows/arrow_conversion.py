@@ -277,7 +277,7 @@ def _first_null(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> in
     values, rows = _inside(path[: last + 1], columns)
     around = values
     for _, name in path[last + 1 :]:
-        values = one_chunk(pc.struct_field(values, name))
+        values = one_chunk(pc.struct_field(values, [name]))
     if values.null_count == 0:
         return None
     mask = pc.is_null(values)
@@ -303,7 +303,7 @@ def _inside(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> tuple[
     rows: pa.Array | None = None
     for kind, name in path[1:]:
         if kind == "field":
-            values = one_chunk(pc.struct_field(values, name))
+            values = one_chunk(pc.struct_field(values, [name]))
             continue
         if kind != "element":
             values = map_lists(values)
@@ -321,7 +321,7 @@ def _shown(one: pa.Array, data_type: t.DataType) -> object:
         return None
     match data_type:
         case t.StructType(fields):
-            return {f.name: _shown(one_chunk(pc.struct_field(one, f.name)), f.type) for f in fields}
+            return {f.name: _shown(one_chunk(pc.struct_field(one, [f.name])), f.type) for f in fields}
         case t.ArrayType(element):
             items = one_chunk(pc.list_flatten(one))
             return [_shown(items.slice(i, 1), element) for i in range(len(items))]

@@ -136,7 +136,7 @@ def _values(has: Callable[[pa.ChunkedArray], pa.ChunkedArray], *kinds: type | t.
     def found(snapshot: Snapshot) -> Sequence[str]:
         names = _partitions(snapshot, *kinds)
         values = LogScan(snapshot, ReadOptions()).partitions()["partition_values"] if names else ()
-        return [name for name in names if pc.any(has(pc.struct_field(values, name))).as_py()]
+        return [name for name in names if pc.any(has(pc.struct_field(values, [name]))).as_py()]
 
     return found
 

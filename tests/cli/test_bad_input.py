@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import deltaskip as ds
 from tests.cli.conftest import Ran, Run
 from tests.corpus import CorpusTable, each_table
 from tests.looped import looped
@@ -260,6 +262,15 @@ def test_the_help_says_in_a_line_what_each_command_does() -> None:
     )
     told = ran.stdout.partition("Commands:\n")[2].splitlines()
     assert len(told) > 25 and all(line.endswith(".") and not line.endswith("...") for line in told), told
+
+
+def test_letters_that_the_output_lacks_are_escaped(tmp_path: Path) -> None:
+    table = str(tmp_path / "t")
+    ds.write(table, pa.table({"s": ["é"]}))
+    code = f"import sys; from deltaskip.cli import main; sys.exit(main(['head', {table!r}]))"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert r"\xe9" in ran.stdout and not ran.stderr
 
 
 def test_habits_of_other_programs_are_answered(run: Run, customers: Path) -> None:

@@ -366,7 +366,7 @@ class ArrowMerge:
         for child in target.fields:
             before = None
             if old is not None and child.name in known:
-                before = one_chunk(pc.struct_field(old[0], child.name)), known[child.name]
+                before = one_chunk(pc.struct_field(old[0], [child.name])), known[child.name]
             values = self._value(child, inner.get(child.name), before, scope, columns, source, rows)
             if values is None:
                 values = pa.nulls(rows, pa.null()), t.VOID
@@ -464,7 +464,7 @@ def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:
     """A column or nested field."""
     found = columns[path[0]]
     for name in path[1:]:
-        found = one_chunk(pc.struct_field(found, name))
+        found = one_chunk(pc.struct_field(found, [name]))
     return found
 
 

@@ -228,8 +228,13 @@ def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) ->
         with nullcontext() if execution.spark is not None else memory.turn(each.size_in_bytes):
             files = each.files.listed
             written = _chosen(rewritings, files, layout).rewrite(files, order, row_ids, layout)
-        execution.finished(each)
-        return _Done(each, written, tuple(_adds(written, strategy)))
+        done = _Done(each, written, tuple(_adds(written, strategy)))
+        try:
+            execution.finished(each)
+        except BaseException:
+            _delete(snapshot, [done])
+            raise
+        return done
 
     if len(bins) == 1:
         return [one(bins[0])]

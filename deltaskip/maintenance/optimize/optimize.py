@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
 from deltaskip.dml.files_to_change import chosen_files
+from deltaskip.doors import first_line
+from deltaskip.errors import InvalidArgument
 from deltaskip.features.support_checks import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
@@ -90,7 +92,13 @@ def optimize(
     def finished(each: Bin) -> None:
         nonlocal rewritten
         rewritten += each.size_in_bytes
-        progress(min(rewritten, total), total)
+        try:
+            progress(min(rewritten, total), total)
+        except Exception as error:
+            raise InvalidArgument(
+                f"progress failed while files of {snapshot.root} were rewritten: {first_line(error)}. Mend the "
+                f"function, and call optimize again."
+            ) from error
 
     execution = optimize_execution(plan, spark, _parameters(plan.strategy, request), finished)
     while pending or txn is not None:

@@ -27,7 +27,7 @@ from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpressio
 from deltaskip.sparkexpr.normalize import FALSE_LITERAL
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values import KeyTuples
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, distinct_rows, numpy_values, one_chunk
 
 _CURE = "Join in Spark: scan.to_spark(spark).join(rows, on, 'left_semi')."
 
@@ -173,4 +173,4 @@ def _distinct(rows: pa.Table) -> pa.Table:
     rows = rows.drop_null()
     if any(pa.types.is_nested(each) or pa.types.is_null(each) for each in rows.schema.types):
         return rows
-    return rows.group_by(rows.schema.names, use_threads=False).aggregate([])
+    return distinct_rows(rows)

@@ -36,7 +36,7 @@ from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.nodes import Call, Cast, Node, Opaque, columns_of, walk
 from deltaskip.sparkexpr.types import TIMESTAMP, StructType, arrow_schema, resolve
-from deltaskip.sparkexpr.values.arrow_values import no_rows
+from deltaskip.sparkexpr.values.arrow_values import distinct_rows, no_rows
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import TableDefinition, creation
@@ -279,7 +279,7 @@ class _DistinctRows:
         found = pa.concat_tables(self._found)
         if not self._names or any(map(pa.types.is_nested, found.schema.types)):
             return found
-        return found.group_by(self._names, use_threads=False).aggregate([]).select(self._names)
+        return distinct_rows(found)
 
 
 def _source(rows: pa.Table, matching: Matching, table: str, time_zone: str) -> ArrowMergeSource:

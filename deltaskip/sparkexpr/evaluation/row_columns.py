@@ -47,7 +47,7 @@ def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
         if found.type.get_field_index(name) < 0:
             # A field of type void is not stored.
             return pa.nulls(len(found))
-        found = one_chunk(pc.struct_field(found, name))
+        found = one_chunk(pc.struct_field(found, [name]))
     return found
 
 

@@ -86,7 +86,7 @@ def _with_float(values: pa.Array, type_: t.DataType, seeds: pa.Array, wide: bool
 
 def _with_struct(values: pa.Array, type_: t.StructType, seeds: pa.Array, wide: bool) -> pa.Array:
     for field in type_.fields:
-        seeds = _with(one_chunk(pc.struct_field(values, field.name)), field.type, seeds, wide)
+        seeds = _with(one_chunk(pc.struct_field(values, [field.name])), field.type, seeds, wide)
     return seeds
 
 

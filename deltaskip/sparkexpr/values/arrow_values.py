@@ -89,6 +89,16 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def distinct_rows(rows: pa.Table) -> pa.Table:
+    """Each row once; columns are not nested.
+
+    Arrow takes a name that begins with a dot for a path, so columns are grouped by their places.
+    """
+    places = [f"{place}" for place in range(rows.num_columns)]
+    found = rows.rename_columns(places).group_by(places, use_threads=False).aggregate([])
+    return found.select(places).rename_columns(rows.schema.names)
+
+
 def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """The values of an array of numbers or booleans without nulls. Numbers are not copied and must not be changed.
 

@@ -358,3 +358,17 @@ def test_files_without_rows_and_statistics_are_no_error(
     assert table.scan().to_arrow()["id"].to_pylist() == [*range(rows_of_other)]
     assert ("0.parquet" in {each["path"] for each in files_of(table)}) == (not rows_of_other)
     assert table.verify(data=True).errors == ()
+
+
+def test_an_error_of_the_function_that_shows_progress_is_told(tmp_path: Path) -> None:
+    table = DeltaTable.create(str(tmp_path / "t"), "id INT")
+    for number in range(3):
+        table.append(pa.table({"id": [number]}))
+
+    def fails(done: int, total: int) -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(InvalidArgument, match=r"progress failed while files of .* were rewritten: mine"):
+        table.optimize(progress=fails)
+    assert DeltaTable(str(tmp_path / "t")).version == 3
+    assert len(list((tmp_path / "t").glob("*.parquet"))) == 3
