@@ -135,6 +135,21 @@ def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, cat
     assert not catalog.table_exists("db.renamed")
 
 
+def test_a_default_collation_is_that_of_columns_that_are_added_later(spark: Any, lake: Any) -> None:
+    create = "CREATE OR REPLACE TABLE lake.db.collated"
+    for statement in (
+        f"{create} (id INT) DEFAULT COLLATION UTF8_LCASE",
+        f"{create} DEFAULT COLLATION UTF8_LCASE AS SELECT 0 AS id",
+    ):
+        lake(statement)
+        lake("ALTER TABLE lake.db.collated ADD COLUMN s STRING")
+        lake("INSERT INTO lake.db.collated VALUES (1, 'ABC'), (2, 'abc')")
+        assert lake("SELECT id FROM lake.db.collated WHERE s = 'abc' ORDER BY id") == [(1,), (2,)]
+        described = {row[0]: row[1] for row in lake("DESCRIBE EXTENDED lake.db.collated")}
+        assert described["Collation"] == "UTF8_LCASE"
+    lake("DROP TABLE lake.db.collated")
+
+
 def test_namespaces(lake: Any, catalog: Any) -> None:
     lake("CREATE NAMESPACE lake.other COMMENT 'c'")
     lake("ALTER NAMESPACE lake.other SET PROPERTIES ('k' = 'v')")

@@ -24,7 +24,7 @@ from deltaskip.transforms.parse_transforms import parse_transform
 
 _EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
 # Properties that Spark adds to the user's properties.
-_OF_SPARK = ("owner", "is_managed_location", "table_type", "collation")
+_OF_SPARK = ("owner", "is_managed_location", "table_type")
 _OPTION_PREFIX = "option."
 _LOCAL = regex(r"file:(?://)?(?=/)")
 
