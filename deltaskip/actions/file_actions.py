@@ -33,7 +33,8 @@ _PATH_KINDS = arrow_array(["p", "r"], pa.string())
 VECTOR_FILE = r"deletion_vector_(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin$"
 """The name of the file of a vector of storage type u, as a regular expression."""
 _VECTOR_FILE = f"(?:^|/){VECTOR_FILE}"
-_UUID_CHARACTERS = 20
+UUID_CHARACTERS = 20
+"""Length of the UUID in a descriptor of storage type u."""
 STORAGE_TYPES = ("u", "i", "p", "r")
 """How deletion vectors are stored."""
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
@@ -122,7 +123,7 @@ def _ids(dv: pa.Array | pa.ChunkedArray, named: Callable[[pa.Array, pa.Array], t
 def _by_uuid(kind: pa.Array, where: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Storage types and texts, with the UUID alone, in Z85, of vectors in files that are named by one."""
     relative = pc.equal(kind, _UUID_KIND)
-    where = pc.if_else(relative, pc.utf8_slice_codeunits(where, -_UUID_CHARACTERS), where)
+    where = pc.if_else(relative, pc.utf8_slice_codeunits(where, -UUID_CHARACTERS), where)
     if pc.all(pc.or_(relative, pc.equal(kind, _INLINE_KIND)), min_count=0).as_py():
         return kind, where
     named = pc.struct_field(pc.extract_regex(where, _VECTOR_FILE), "uuid")

@@ -40,7 +40,7 @@ class TableFeature:
             the "files". Rows that deltaskip writes are checked. Files of other programs are refused if they are added
             as actions. "no files" can be added if the feature asks for what deltaskip does not write.
         by_name: Whether the catalog that manages a table with the feature opens it by name, and not by path.
-        only_kept: Whether tables do not get the feature here, and their logs get no checkpoints and are not cleaned up.
+        only_kept: Whether tables do not get the feature here, and nothing of their logs is deleted.
     """
 
     name: str
@@ -104,10 +104,7 @@ def _unwritten(name: str, note: str) -> TableFeature:
     return TableFeature(name, "writer", "not needed", "no", None, None, note)
 
 
-_TREE = (
-    "commits on top of the tree; no tree, as delta-spark 4.4 fails to read the checkpoint action that the protocol's "
-    "text asks for, no checkpoints, no VACUUM, no clean-up of the log"
-)
+_TREE = "commits on top of the tree, and newer trees; no VACUUM, no clean-up of the log"
 _TREE_NEEDS = ("columnMapping", "rowTracking", "domainMetadata", "deletionVectors", "inCommitTimestamp")
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 

@@ -313,7 +313,10 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
     own = LogFile(Kind.COMMIT, version, info)
     segment = LogSegment(old.root, version, old.checkpoint, (*old.commits, own), old.compactions, own)
     try:
-        tail = tail_of(parse_contents(old.root, [own], memoryview(text), [0])).following(snapshot.tail)
+        tail = tail_of(parse_contents(old.root, [own], memoryview(text), [0]))
+        if tail.tree is not None:
+            return None
+        tail = tail.following(snapshot.tail)
         return _following(Snapshot(storage, segment, snapshot.checkpoint, tail, None, snapshot.cache), snapshot)
     except errors.DeltaSkipError:
         # A commit may need a feature that deltaskip cannot read; reading the log raises the error.

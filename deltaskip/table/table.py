@@ -14,6 +14,7 @@ from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
+from deltaskip.features.registry import has_tree
 from deltaskip.log import Snapshot, check_same_table, is_cleaned_up, load_snapshot, refresh
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
@@ -599,7 +600,8 @@ class DeltaTable(
     def checkpoint(self) -> WrittenCheckpoint:
         """Write a checkpoint of this version, unless it exists, with `_last_checkpoint` and the version checksum.
 
-        The checkpoint is classic, or V2 with sidecars if `delta.checkpointPolicy` is `v2`. Files that the key index
+        The checkpoint is classic, or V2 with sidecars if `delta.checkpointPolicy` is `v2`. A table with an adaptive
+        metadata tree gets a version with a new tree of its latest version, to which it moves. Files that the key index
         does not know are added to it, if the table has one.
 
         Raises:
@@ -608,8 +610,13 @@ class DeltaTable(
         """
         from deltaskip.log.checkpoint.write import write_checkpoint
         from deltaskip.maintenance.key_index import index_new_files
+        from deltaskip.txn.tree_commit import commit_tree
 
-        written = write_checkpoint(self.snapshot)
+        if has_tree(self.snapshot.protocol):
+            written = commit_tree(self.snapshot)
+            self.refresh()
+        else:
+            written = write_checkpoint(self.snapshot)
         index_new_files(self.snapshot)
         return written
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, fields, replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, table_key
 from deltaskip.errors import InvalidCommit
@@ -16,6 +16,9 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent, RowsMatch, dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.removed_files import RemovedFiles
+
+if TYPE_CHECKING:
+    from deltaskip.txn.tree_commit import CommittedTree
 
 _of_intent = attrgetter(*(each.name for each in fields(Intent)))
 
@@ -57,6 +60,7 @@ class Changes:
     removed_scans: set[int] = field(default_factory=set)
     rows_match: RowsMatch | None = None
     vector_files: dict[str, RemoveFile] = field(default_factory=dict)
+    tree: CommittedTree | None = None
     undo: list[Callable[[], None]] = field(default_factory=list)
 
     @property

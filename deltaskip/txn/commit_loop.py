@@ -446,9 +446,16 @@ def _is_read_again(after: Snapshot) -> bool:
 
 
 def _is_checkpoint_due(snapshot: Snapshot, version: int) -> bool:
-    """Whether a checkpoint of a version is due, by the properties of a snapshot near it."""
-    due = bool(version) and not version % snapshot.table_properties.checkpoint_interval
-    return due and not has_tree(snapshot.protocol)
+    return _is_due(snapshot, version) and not has_tree(snapshot.protocol)
+
+
+def is_tree_due(snapshot: Snapshot, version: int) -> bool:
+    """Whether a commit with an adaptive metadata tree of a version is due, by the properties of a snapshot near it."""
+    return has_tree(snapshot.protocol) and _is_due(snapshot, version)
+
+
+def _is_due(snapshot: Snapshot, version: int) -> bool:
+    return bool(version) and not version % snapshot.table_properties.checkpoint_interval
 
 
 def _write_checkpoint(snapshot: Snapshot, version: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.removed_files import RemovedFiles
+
+if TYPE_CHECKING:
+    from deltaskip.txn.tree_commit import CommittedTree
 
 RowsMatch = Callable[[Scan, str, pa.Int64Array], bool]
 """Whether some of a file's rows, by path and positions, may match the predicate of a scan."""
@@ -64,6 +67,7 @@ class Intent:
         removed_scans: Identities of the scans whose matching rows are exactly the rows that it removes.
         rows_match: Evaluates predicates over rows that other writers removed; None if they cannot be evaluated.
         vector_files: Tombstones of files with deletion vectors, so that clients without the feature keep these files.
+        tree: The adaptive metadata tree that the commit writes, if any.
     """
 
     base: Snapshot
@@ -93,6 +97,7 @@ class Intent:
     removed_scans: Set[int]
     rows_match: RowsMatch | None
     vector_files: Mapping[str, RemoveFile]
+    tree: CommittedTree | None
 
     @property
     def actions(self) -> int:

@@ -111,7 +111,8 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         if has_tree(latest.protocol):
             ended, begun = tree_lines(latest, removes, facts.removed, adds)
             added = "".join(begun).encode()
-            return b"".join((_lines(first), *ended, added, _lines(intent.cdc_files.values())))
+            tree = b"" if intent.tree is None else intent.tree.line(latest)
+            return b"".join((_lines(first), *ended, added, _lines(intent.cdc_files.values()), tree))
         whole = () if facts.removed is None else to_lines(REMOVE_FIELDS, facts.removed)
         last: list[Action] = [*removes.values(), *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
         return b"".join((_lines(first), *whole, _lines(last)))
@@ -196,7 +197,8 @@ def _commit_info(
         "tags": None,
     }
     if has_tree(latest.protocol):
-        members["lastManifestCommit"] = last_manifest_commit(latest)
+        own = {"version": latest.version + 1, "contentRootVersion": latest.version}
+        members["lastManifestCommit"] = last_manifest_commit(latest) if intent.tree is None else own
     if facts.tracks_rows:
         # PROTOCOL, Row Tracking: rows copied into new files lose their ids, unless these files contain them.
         adds_rows = bool(intent.num_removes) and any(key not in facts.known for key in intent.adds)

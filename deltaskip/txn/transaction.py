@@ -24,8 +24,9 @@ from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.txn.changes import Changes
-from deltaskip.txn.commit_loop import CommitLoop, Committed
+from deltaskip.txn.commit_loop import CommitLoop, Committed, is_tree_due
 from deltaskip.txn.cost import CostMeter
+from deltaskip.txn.tree_commit import add_tree
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.validation.domains import check_settable_domain
 
@@ -498,6 +499,8 @@ class Transaction(Unpicklable):
         except errors.TableNotFound:
             self._committed = None
             raise
+        if is_tree_due(committed.latest, committed.version):
+            add_tree(committed.latest if self.after is None else self.after)
         if LOGGER.isEnabledFor(INFO):
             parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._changes.metrics.items())])
             LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, parts)

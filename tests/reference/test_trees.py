@@ -94,6 +94,7 @@ def test_delta_spark_reads_commits_on_top_of_trees(written: Path, tmp_path: Path
         table.delete("part = 2")
         table.optimize(where="part = 1")
         table.recompute_stats()
+        assert table.checkpoint().written and "lastManifestCommit" in str(table.snapshot.tail.info)
         shutil.copytree(place, tmp_path / "plain" / name)
         without_features(tmp_path / "plain" / name, FEATURE)
     run_module("tests.reference.trees", tmp_path, "read", alone=True)
@@ -116,7 +117,8 @@ def test_the_scenarios_have_what_they_are_named_for(written: Path) -> None:
 
 
 @pytest.mark.long
-def test_commits_of_both_engines_in_turns_have_equal_snapshots(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trees", ["built", "written"])
+def test_commits_of_both_engines_in_turns_have_equal_snapshots(tmp_path: Path, trees: str) -> None:
     require_delta_spark()
-    run_module("tests.reference.tree_turns", tmp_path, "200", alone=True)
+    run_module("tests.reference.tree_turns", tmp_path, "200", trees, alone=True)
     assert len(list((tmp_path / "t" / "metadata").glob("root-*.parquet"))) > 10

@@ -1,10 +1,11 @@
 """Commits of delta-spark and of deltaskip in turns, with trees between them, and what both read at each version.
 
-    python -m tests.reference.tree_turns FOLDER COMMITS
+    python -m tests.reference.tree_turns FOLDER COMMITS [written]
 
 delta-spark 4.4.0 opens tables with the feature of the tree only through a catalog, and reads all commits, never a tree.
 For its turns the feature is taken out of the protocol, and trees are named by the object that it writes, as it fails to
-read the array of the RFC. It appends only: its other commits would say nothing about the entries of the tree.
+read the array of the RFC. It appends only: its other commits would say nothing about the entries of the tree. The
+trees are built from the commits by tests/txn/built_trees.py or, with `written`, are those that deltaskip writes.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltaskip.txn.tree_commit import commit_tree
 from tests.builder import json_lines, logged
 from tests.reference.oracle import _defaults, session
 from tests.txn.built_trees import FEATURES, Tree
@@ -112,6 +114,12 @@ class Turns:
                 }  # fmt: skip
         self.rewrite(version, actions)
 
+    def written(self, per_leaf: int) -> None:
+        """A tree of deltaskip."""
+        before = self.tree.table
+        made = commit_tree(before.snapshot, 5, per_leaf)
+        assert made.version == before.version or not made.written
+
     def compare(self) -> None:
         """Compare the files of each version, and the rows of some, with those that delta-spark reads."""
         from pyspark.sql import DataFrame
@@ -128,7 +136,7 @@ class Turns:
                     assert {row["id"]: (row["s"], row["part"]) for row in rows} == model, version
 
 
-def main(folder: Path, commits: int) -> None:
+def main(folder: Path, commits: int, writes: bool) -> None:
     """Commit in turns, and compare every version."""
     turns, chance = Turns(folder), random.Random(5)
     number = trees = 0
@@ -141,14 +149,14 @@ def main(folder: Path, commits: int) -> None:
             turns.changed(chance, number * 20)
         turns.note()
         if chance.random() < 0.15:
-            turns.built(chance.choice([0, 3, 8]))
+            (turns.written if writes else turns.built)(chance.choice([0, 3, 8]))
             turns.note()
             trees += 1
     turns.compare()
-    dead = sum(len(each) for _, _, each in turns.tree.leaves.values())
-    print(f"{commits} commits, {trees} trees, {len(turns.tree.leaves)} leaves, {dead} entries ended")
+    leaves = [*(folder / "t" / "metadata").glob("leaf-*")]
+    print(f"{commits} commits, {trees} trees, {len(leaves)} leaves")
     turns.spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), "written" in sys.argv[3:])

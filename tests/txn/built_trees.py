@@ -40,14 +40,22 @@ def entry_schema() -> pa.Schema:
 class Tree:
     """A table whose trees this class builds."""
 
-    def __init__(self, path: Path, relative: bool, columns: str = COLUMNS, partition: str = "part") -> None:
-        """relative: whether entries name deletion vectors relative to the table."""
+    def __init__(
+        self,
+        path: Path,
+        relative: bool = True,
+        columns: str = COLUMNS,
+        partition: str = "part",
+        feature: str = FEATURES[0],
+        interval: int = 1000,
+    ) -> None:
+        """relative: whether entries name deletion vectors relative to the table. interval: versions between trees."""
         properties = {
             "delta.columnMapping.mode": "id",
             "delta.enableDeletionVectors": "true",
             "delta.enableRowTracking": "true",
             "delta.enableInCommitTimestamps": "true",
-            "delta.checkpointInterval": "7",
+            "delta.checkpointInterval": str(interval),
         }
         table = ds.DeltaTable.create(str(path), columns, partition_by=partition, properties=properties)
         self.path, self.relative = path, relative
@@ -58,7 +66,7 @@ class Tree:
         for line in lines:
             for name in ("readerFeatures", "writerFeatures"):
                 if "protocol" in line:
-                    line["protocol"][name] = [*line["protocol"].get(name, []), *FEATURES]
+                    line["protocol"][name] = [*line["protocol"].get(name, []), feature]
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
         (path / "_delta_log" / f"{0:020d}.crc").unlink(missing_ok=True)
         self.covered = 0

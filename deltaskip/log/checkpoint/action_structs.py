@@ -28,16 +28,18 @@ class AddRows:
     """The column `add` of a snapshot's checkpoint: its type, and its values in batches.
 
     Contains `stats`, `stats_parsed` and `partitionValues_parsed` as the table properties require. parsed_partitions:
-    False omits the last, for tables with a partition value that its type cannot represent.
+    False omits the last, for tables with a partition value that its type cannot represent. in_tree: Whether the entries
+    of a tree are made of it, which have all statistics as structs.
     """
 
-    def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True) -> None:
+    def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True, in_tree: bool = False) -> None:
         self._snapshot = snapshot
         self.rows = rows
         # The struct has no bounds of expressions, which the table needs.
         has_expressions = has_feature(snapshot.protocol, EXPRESSIONS)
-        self._as_json = snapshot.table_properties.write_stats_as_json or has_expressions
-        as_struct = snapshot.table_properties.write_stats_as_struct
+        self._as_json = not in_tree and (snapshot.table_properties.write_stats_as_json or has_expressions)
+        as_struct = in_tree or snapshot.table_properties.write_stats_as_struct
+        self.stats_columns: Sequence[StatColumn] = ()
         self._stats = self._stats_struct() if as_struct else None
         self._partitions = self._partition_fields() if as_struct and parsed_partitions else []
         fields = [
@@ -108,6 +110,7 @@ class AddRows:
         )
         if not self._as_json:
             columns = tuple(self._with_logged(columns))
+        self.stats_columns = columns
         strings = {leaf.physical for leaf in t.leaves(snapshot.schema, snapshot.mapping_mode) if leaf.type == t.STRING}
         collated: set[tuple[str, tuple[str, ...]]] = set()
         if _has_collations(snapshot, columns):

@@ -38,6 +38,8 @@ Path = tuple[str, ...]
 TRACKING, MANIFEST, VECTOR, STATS, PARTITION = 147, 150, 148, 146, 102
 CONTENT, LOCATION, FORMAT, RECORDS, SIZE = (134,), (100,), (101,), (103,), (104,)
 STATUS, SEQUENCE, ROW_ID = (TRACKING, 0), (TRACKING, 3), (TRACKING, 142)
+FORMAT_VERSION = (157,)
+SNAPSHOT_ID, FILE_SEQUENCE, VECTOR_SNAPSHOT_ID = (TRACKING, 1), (TRACKING, 4), (TRACKING, 5)
 _VECTOR = ((VECTOR, 155), (VECTOR, 144), (VECTOR, 145), (VECTOR, 156))
 POSITIONS, POSITION_COUNT = (MANIFEST, 522), (MANIFEST, 523)
 # delta-spark has a fifth status, 4, of entries that replace others: they are part of the table, as added ones are.
@@ -46,10 +48,10 @@ ADDED, LIVE, DEAD = 1, (0, 1, 4), (2, 3)
 COUNTS = ((MANIFEST, 505), (MANIFEST, 504), (MANIFEST, 524))
 DATA, MANIFEST_ENTRY = 0, 3
 _FIRST_STATS, _STATS_IDS, _FIRST_PARTITION = 10_000, 200, 1_000
-_LOWER, _UPPER, _TIGHT, _NULLS = 1, 2, 3, 5
-_GROUPS = {"minValues": _LOWER, "maxValues": _UPPER, "nullCount": _NULLS}
+LOWER, UPPER, TIGHT, NULLS = 1, 2, 3, 5
+_GROUPS = {"minValues": LOWER, "maxValues": UPPER, "nullCount": NULLS}
 # Bytes beside the bitmap of a deletion vector in its file, which Iceberg counts and Delta does not: size and checksum.
-_FRAME_BYTES = 8
+FRAME_BYTES = 8
 _WHOLE_GROUP = 1 << 31
 _INTEGERS = (CONTENT, RECORDS, SIZE, STATUS, SEQUENCE, ROW_ID, *_VECTOR[1:], POSITION_COUNT, *COUNTS)
 _TEXTS = (LOCATION, FORMAT, _VECTOR[0])
@@ -172,13 +174,13 @@ class ManifestPart(CheckpointPart):
     @cached_property
     def _every_leaf(self) -> list[tuple[Ids, Path, pa.DataType]]:
         with reading_checkpoint(self.root, self.version, self.path):
-            return list(_id_leaves(self._arrow_schema, (), ()))
+            return list(id_leaves(self._arrow_schema, (), ()))
 
     @cached_property
     def _partition_map(self) -> tuple[Path, list[int]] | None:
         """Names and ordinals of a map of partition values as text, which delta-spark 4.4.0 writes; None without one."""
         for each in self._arrow_schema:
-            if _id_of(each) == PARTITION and pa.types.is_struct(each.type) and each.type.num_fields == 1:
+            if id_of(each) == PARTITION and pa.types.is_struct(each.type) and each.type.num_fields == 1:
                 inner = each.type.field(0)
                 if pa.types.is_map(inner.type):
                     names = (each.name, inner.name)
@@ -197,7 +199,7 @@ class ManifestPart(CheckpointPart):
             for group, offset in _GROUPS.items():
                 one[("stats_parsed", group, *path)] = (*above, above[1] + offset)
         for at, (name, _) in enumerate(columns.partitions):
-            one[(PARTITION_VALUES, name)] = (PARTITION, _FIRST_PARTITION + at)
+            one[(PARTITION_VALUES, name)] = partition_of(at)
         found: dict[Path, tuple[Ids, ...]] = {("add", *path): (each,) for path, each in one.items() if each in ids}
         for name, several in (
             ("partitionValues", [one[(PARTITION_VALUES, name)] for name, _ in columns.partitions]),
@@ -212,7 +214,7 @@ class ManifestPart(CheckpointPart):
             above for above in map(columns.stats_of, columns.stats) if any(each in ids for each in _sides(above))
         ]
         if bounded:
-            found[_TIGHT_PATH] = tuple((*above, above[1] + _TIGHT) for above in bounded)
+            found[_TIGHT_PATH] = tuple((*above, above[1] + TIGHT) for above in bounded)
         return found
 
     @cached_property
@@ -257,7 +259,9 @@ class ManifestPart(CheckpointPart):
 
     def row_groups_with(self, action: str) -> list[int]:
         """Return the row groups that may contain the action; a manifest has nothing but adds."""
-        return list(range(self.metadata.num_row_groups)) if action == "add" else []
+        footer = self.metadata
+        groups = range(footer.num_row_groups) if action == "add" else ()
+        return [group for group in groups if footer.row_group(group).num_rows]
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
         """Read the column `add`; see CheckpointPart.read."""
@@ -301,9 +305,11 @@ class ManifestPart(CheckpointPart):
 
     def _found_alive(self, group: int) -> tuple[pa.BooleanArray | None, int]:
         rows = self.metadata.row_group(group).num_rows
+        if not rows:
+            return None, 0
         columns = (CONTENT, STATUS, *((FORMAT,) if FORMAT in self.ids else ()))
         same = [self._one_value(each, group) for each in columns]
-        if same[0] == DATA and same[1] in LIVE and same[2:] in ([], ["parquet"]) and not len(self._dead):
+        if same[0] == DATA and same[1] in LIVE and same[2:] in ([], ["parquet"]) and not len(self.dead):
             return None, rows
         batches = list(self.entries(columns, group, _WHOLE_GROUP))
         content, status, *formats = (pa.chunked_array([each[i] for each in batches]) for i in range(len(columns)))
@@ -332,7 +338,7 @@ class ManifestPart(CheckpointPart):
         )
         mask = one_chunk(alive)
         count = mask.true_count
-        if len(dead := self._dead):
+        if len(dead := self.dead):
             first = self._first_rows[group]
             here = numpy_values(dead)
             here = here[(here >= first) & (here < first + rows)] - first
@@ -358,7 +364,7 @@ class ManifestPart(CheckpointPart):
         return [0, *np.cumsum(rows).tolist()]
 
     @cached_property
-    def _dead(self) -> pa.Int64Array:
+    def dead(self) -> pa.Int64Array:
         """Positions of entries that the root of the tree takes out. Raises CorruptLog."""
         if self.manifest.dead is None:
             return arrow_array([], pa.int64())
@@ -509,7 +515,7 @@ class ManifestPart(CheckpointPart):
                 raise self.damaged("an entry has no partition values")
             return pc.if_else(texts.is_null(), _NO_VALUES, texts) if texts.null_count else texts
         if len(found) < len(columns):
-            missing = next(i for i in range(len(columns)) if (PARTITION, _FIRST_PARTITION + i) not in self.ids)
+            missing = next(i for i in range(len(columns)) if partition_of(i) not in self.ids)
             raise self.damaged(
                 f"it has no field with the id {_FIRST_PARTITION + missing} for the partition column {missing}"
             )
@@ -545,29 +551,34 @@ _NO_VALUES = pa.MapArray.from_arrays(
 )[0]
 
 
-def _id_of(each: pa.Field) -> int:
+def partition_of(at: int) -> Ids:
+    """The id of the value of a partition column, by its ordinal."""
+    return (PARTITION, _FIRST_PARTITION + at)
+
+
+def id_of(each: pa.Field) -> int:
     """The field id; -1 without one."""
     text = (each.metadata or {}).get(PARQUET_ID, b"")
     return int(text) if text.isdigit() else -1
 
 
-def _id_leaves(fields: Any, ids: Ids, names: Path) -> Iterator[tuple[Ids, Path, pa.DataType]]:
+def id_leaves(fields: Any, ids: Ids, names: Path) -> Iterator[tuple[Ids, Path, pa.DataType]]:
     """The ids, names and type of each Parquet column, in the order of the file; id -1 in lists and maps."""
     for each in fields:
-        type_, own, named = each.type, (*ids, _id_of(each)), (*names, each.name)
+        type_, own, named = each.type, (*ids, id_of(each)), (*names, each.name)
         if pa.types.is_struct(type_):
-            yield from _id_leaves([type_.field(i) for i in range(type_.num_fields)], own, named)
+            yield from id_leaves([type_.field(i) for i in range(type_.num_fields)], own, named)
         elif pa.types.is_map(type_):
-            yield from _id_leaves([type_.key_field, type_.item_field], (*own, -1), named)
+            yield from id_leaves([type_.key_field, type_.item_field], (*own, -1), named)
         elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
-            yield from _id_leaves([type_.value_field], (*own, -1), named)
+            yield from id_leaves([type_.value_field], (*own, -1), named)
         else:
             yield own, named, type_
 
 
 def _sides(above: Ids) -> list[Ids]:
     """The ids of the bounds of a column, by that of its statistics or of one of them."""
-    return [(*above[:2], above[1] + side) for side in (_LOWER, _UPPER)]
+    return [(*above[:2], above[1] + side) for side in (LOWER, UPPER)]
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -617,7 +628,7 @@ def _vectors(found: Sequence[pa.Array], root: str) -> pa.StructArray:
     paths = pc.if_else(absolute, encode_locations(location), location)
     short = pc.binary_join_element_wise(pc.utf8_rtrim(prefix, "/"), z85_uuids(uuid), arrow_scalar("", pa.string()))
     paths = pc.if_else(uuid.is_valid(), short, paths)
-    sizes = pc.subtract(size.cast(pa.int64()), arrow_scalar(_FRAME_BYTES, pa.int64()))
+    sizes = pc.subtract(size.cast(pa.int64()), arrow_scalar(FRAME_BYTES, pa.int64()))
     arrays = [kinds, paths, offset.cast(pa.int32()), sizes.cast(pa.int32()), cardinality.cast(pa.int64())]
     typed = [each.cast(field.type) for each, field in zip(arrays, LOGGED_DELETION_VECTOR, strict=True)]
     return pa.StructArray.from_arrays(typed, fields=list(LOGGED_DELETION_VECTOR), mask=pc.is_null(location))

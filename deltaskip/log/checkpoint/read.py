@@ -326,11 +326,10 @@ class CheckpointPart:
         if path not in self.leaves:
             return None
         ordinal, type_ = self.leaves[path]
-        chunk = self.metadata.row_group(group).column(ordinal)
-        statistics = chunk.statistics
-        if not pa.types.is_integer(type_) or statistics is None:
+        if not pa.types.is_integer(type_):
             return None
-        if not statistics.has_min_max or statistics.min_raw != statistics.max_raw:
+        statistics = self.metadata.row_group(group).column(ordinal).statistics
+        if statistics is None or not statistics.has_min_max or statistics.min_raw != statistics.max_raw:
             return None
         if self.values_in(path, group) != self.add_rows(group):
             return None

@@ -261,7 +261,7 @@ def _write_classic(snapshot: Snapshot, adds: AddRows, copies: bool) -> WrittenCh
     encoding = _encoding(columns, options, adds)
     pieces = _file_actions(snapshot, adds, encoding if copies else None)
     with snapshot.storage.publish(path) as name, CheckpointFile(name, columns, options, encoding) as file:
-        file.write(*state_rows(_state(snapshot)))
+        file.write(*state_rows(kept_state(snapshot)))
         for piece in pieces:
             for item in _row_groups(piece, adds.rows, made):
                 _put(file, piece.action, item)
@@ -298,7 +298,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
                     kill_point("row group written")
         with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top, options) as file:
             head = CheckpointMetadata(snapshot.version)
-            file.write(*state_rows([head, *_state(snapshot), *made.sidecars]))
+            file.write(*state_rows([head, *kept_state(snapshot), *made.sidecars]))
             check_same_table(snapshot)
             may_be_there = True
         if named and not _are_there(snapshot, named):
@@ -431,8 +431,8 @@ class _Sidecars:
         self._made.sidecars.append(self._written[-1])
 
 
-def _state(snapshot: Snapshot) -> Iterator[Any]:
-    """Protocol, metadata, transaction identifiers that have not expired, and domains that are not removed."""
+def kept_state(snapshot: Snapshot) -> Iterator[Any]:
+    """Yield protocol, metadata, transaction identifiers that have not expired, and domains that are not removed."""
     yield snapshot.protocol
     yield snapshot.metadata
     kept_for = snapshot.table_properties.txn_retention_ms

@@ -25,6 +25,7 @@ from deltaskip.actions import (
     parse_partition_value,
 )
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError
+from deltaskip.features.registry import has_tree
 from deltaskip.json_text import parse_json
 from deltaskip.log import CheckpointRef, Snapshot
 from deltaskip.log.checksum import file_differences, json_or_text, parse_checksum, state_differences
@@ -370,11 +371,13 @@ def _differences(facts: TableFacts, file: LogFile, snapshot: Snapshot) -> Iterat
             yield "allFiles lists other files"
             return
         described = _Partitioning(snapshot)
+        # Entries of trees have no time.
+        spelled = (*_SPELLED, "modificationTime") if has_tree(snapshot.protocol) else _SPELLED
         for path, add in adds.items():
             own, other = add.to_json(), named[path]
             texts = other.get("partitionValues")
             same = isinstance(texts, dict) and described.values(own["partitionValues"]) == described.values(texts)
-            if not same or any(other.get(key) != value for key, value in own.items() if key not in _SPELLED):
+            if not same or any(other.get(key) != value for key, value in own.items() if key not in spelled):
                 yield f"allFiles describes {path} otherwise"
                 return
 

@@ -300,12 +300,12 @@ def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
             assert str(table) in str(raised.value)
 
 
-def test_such_tables_get_no_checkpoint_and_are_not_cleaned_up(tmp_path: Path) -> None:
+def test_such_tables_are_not_cleaned_up(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_tree(table, [entries(3)])
     handle = ds.DeltaTable(str(table))
-    for change in (handle.vacuum, handle.checkpoint):
-        with pytest.raises(ds.UnsupportedFeature, match=r"adaptiveMetadata-preview \(.* fails to read the checkpoint"):
+    for change in (handle.vacuum, handle.clean_up_log):
+        with pytest.raises(ds.UnsupportedFeature, match=r"adaptiveMetadata-preview \(.* no clean-up of the log"):
             change()
 
 
