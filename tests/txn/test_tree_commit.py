@@ -270,3 +270,20 @@ def test_locations_and_vectors_of_any_name_come_back(tmp_path: Path) -> None:
     commit_tree(table.snapshot, 4, 0)
     assert files(ds.DeltaTable(str(path))) == before
     assert len(ds.DeltaTable(str(path)).scan().to_arrow()) == 57
+
+
+def test_manifests_of_other_writers_are_named_again(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "t")
+    for number in range(30):
+        tree.table.append(pa.table({"id": [number], "s": ["x"], "part": pa.array([number % 3], pa.int32())}))
+    tree.build(10)
+    tree.table.delete("id IN (4, 5)")
+    table = tree.table
+    before = files(table)
+    assert table.checkpoint().written and files(ds.DeltaTable(str(tmp_path / "t"))) == before
+    root, *_ = manifests(tmp_path / "t", "root")
+    [entry] = [entry for entry in root.to_pylist() if entry["content_type"] == 3]
+    assert entry["format_version"] == 4 and entry["manifest_info"]["dv_cardinality"] == 2
+    assert sorted(ds.DeltaTable(str(tmp_path / "t")).scan().to_arrow()["id"].to_pylist()) == [
+        number for number in range(30) if number not in (4, 5)
+    ]

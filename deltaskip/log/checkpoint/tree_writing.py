@@ -397,6 +397,9 @@ def _with_dead(layout: _Layout, columns: _Columns, kept: Mapping[str, Any]) -> p
     dead = [kept[name] for name in names]
     bitmaps = [bytes(encode(arrow_array(each, pa.int64()))) if len(each) else None for each in dead]
     has_dead = arrow_array([each is not None for each in bitmaps], pa.bool_())
+    # Other writers may leave these out.
+    columns[m.FORMAT] = _repeated("parquet", pa.string(), len(names))
+    columns[m.FORMAT_VERSION] = _repeated(_FORMAT_VERSION, pa.int32(), len(names))
     columns[m.STATUS] = _repeated(0, pa.int32(), len(names))
     columns[m.POSITIONS] = arrow_array(bitmaps, pa.binary())
     columns[m.POSITION_COUNT] = arrow_array([len(each) or None for each in dead], pa.int64())
