@@ -50,7 +50,7 @@ _LOGICAL_OF: dict[int, dict[int, Any]] = {
 
 
 def file_schema(footer: Footer) -> t.StructType:
-    """Return the schema of a file's rows as Spark infers it; everything is nullable at the top level.
+    """Return the schema of a file's rows as Spark infers it, with types of nanoseconds; all top levels are nullable.
 
     The schema that Spark has written into the footer is used if the file can be read with it.
 
@@ -203,10 +203,6 @@ class FileColumns:
             return self._other(node, wanted, path)
         if node.physical_type == _INT96 and wanted == t.TIMESTAMP and not self.int96:
             return f"its column {t.display_name(path)} has timestamps of INT96, which its IcebergCompat version forbids"
-        if wanted in t.NANOSECONDS and node.physical_type == 2:
-            stamp = _logical(node).get(_TIMESTAMP, {})
-            if 3 in stamp.get(2, {}) and stamp.get(1, True) == (wanted == t.NANOS):
-                return None
         try:
             found = _leaf_type(node, path)
         except SchemaError as error:
@@ -342,8 +338,11 @@ def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataTy
     elif physical == 1 and _DATE in logical:
         yield t.DATE
     elif physical == 2 and _TIMESTAMP in logical:
-        if 3 not in logical[_TIMESTAMP].get(2, {}):
-            yield t.TIMESTAMP if logical[_TIMESTAMP].get(1, True) else t.TIMESTAMP_NTZ
+        instant, nanos = logical[_TIMESTAMP].get(1, True), 3 in logical[_TIMESTAMP].get(2, {})
+        if nanos:
+            yield t.NANOS if instant else t.NANOS_NTZ
+        else:
+            yield t.TIMESTAMP if instant else t.TIMESTAMP_NTZ
     elif physical == 6 and (_STRING in logical or _ENUM in logical or _JSON in logical):
         yield t.STRING
     elif physical == _BYTES and _GEOMETRY in logical:

@@ -61,7 +61,11 @@ class ParquetFolder:
 
 
 def read_folder(
-    storage: Storage, root: str, partition_schema: t.StructType | None = None, time_zone: str = "UTC"
+    storage: Storage,
+    root: str,
+    partition_schema: t.StructType | None = None,
+    time_zone: str = "UTC",
+    nanoseconds: bool = True,
 ) -> ParquetFolder:
     """Return the contents of a folder. Columns are nullable, and the columns of several files are merged.
 
@@ -70,6 +74,7 @@ def read_folder(
         root: Location of the folder.
         partition_schema: The partition columns, in the order of the directories.
         time_zone: Time zone of timestamps in directory names.
+        nanoseconds: Whether the table may have columns of nanoseconds.
 
     Raises:
         DataFileMissing: The folder does not exist, or contains no data files.
@@ -92,7 +97,14 @@ def read_folder(
     else:
         read = list(map(footer, files))
     footers = {file.location: found for file, found in zip(files, read, strict=True)}
-    schema = _with_partitions(_merged(root, files, footers), partitions)
+    merged = _merged(root, files, footers)
+    fine = [each.name for each in merged.fields if any(inner in t.NANOSECONDS for inner in t.nested_types(each.type))]
+    if fine and not nanoseconds:
+        raise SchemaError(
+            f"{root} cannot be converted: {_shown(fine[0])} has nanoseconds, which Spark cannot read. If that is wanted, "
+            f"give properties={{'delta.feature.timestampNanos': 'supported'}}."
+        )
+    schema = _with_partitions(merged, partitions)
     return ParquetFolder(root, schema, partitions.names, tuple(files), footers)
 
 

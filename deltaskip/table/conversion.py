@@ -38,7 +38,8 @@ def convert_to_delta(
         path: The folder, as for DeltaTable.
         partition_schema: The partition columns in the order of the folders `column=value`, such as "day DATE, n INT",
             or a schema of PySpark, Arrow or deltaskip. Values must have these types. None for no partition columns.
-        properties: Properties of the table.
+        properties: Properties of the table. Files with nanoseconds need `delta.feature.timestampNanos`, `supported`,
+            since Spark does not read such columns.
         time_zone: Time zone of timestamps in directory names.
             The default is the active Spark session's, and UTC without a session.
         storage_options: Options of object stores, as for DeltaTable.
@@ -72,7 +73,7 @@ def convert_to_delta(
         load_snapshot(storage, root)
     except TableNotFound:
         check_no_table(storage, root)
-        folder = read_folder(storage, root, partitions, zone)
+        folder = read_folder(storage, root, partitions, zone, "delta.feature.timestampNanos" in configuration)
         operation = (CONVERT, folder.parameters)
         definition = TableDefinition(folder.schema, folder.partition_columns, properties=configuration)
         transaction = creation(storage, root, definition, operation)

@@ -241,3 +241,24 @@ def test_a_null_constraint_of_files_is_not_one_of_the_table(tmp_path: Path) -> N
     path.parent.mkdir()
     pq.write_table(pa.table({"id": [1]}, schema=schema), path)
     assert types(ds.convert_to_delta(tmp_path / "t")) == {"id": "long"}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_files_with_nanoseconds_become_columns_of_nanoseconds_if_that_is_asked_for(
+    tmp_path: Path, nested: bool
+) -> None:
+    instants = pa.array([1_700_000_000_123_456_789, -1], pa.timestamp("ns", "UTC"))
+    local = pa.array([5, None], pa.timestamp("ns"))
+    rows = pa.table({"id": [1, 2], "ts": instants, "l": local})
+    if nested:
+        rows = pa.table({"id": [1, 2], "v": pa.ListArray.from_arrays([0, 1, 2], instants)})
+    pq.write_table(rows, tmp_path / "a.parquet")
+    with pytest.raises(ds.SchemaError, match=r"(ts|v) has nanoseconds, .*give properties=.*timestampNanos"):
+        ds.convert_to_delta(tmp_path)
+    assert not (tmp_path / "_delta_log").exists()
+    table = ds.convert_to_delta(tmp_path, properties={"delta.feature.timestampNanos": "supported"})
+    assert table.scan().to_arrow().equals(rows)
+    assert not table.verify(data=True).findings
+    if not nested:
+        found = table.scan("ts > TIMESTAMP '2023-11-14 22:13:20.123456' AND l IS NOT NULL", time_zone="UTC")
+        assert found.to_arrow()["id"].to_pylist() == [1]
