@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload
 import pyarrow as pa
 
 from deltaskip.doors import door
-from deltaskip.errors import SparkUnavailable
+from deltaskip.errors import InvalidArgument, SparkUnavailable
 from deltaskip.extras import install_command
 from deltaskip.sparkexpr.collations import installed_spark_version
 
@@ -34,6 +34,8 @@ _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.spark_engine"
 """The module whose constant `ENGINE` is the implementation. Its package is above, so it is loaded by name."""
 _T = TypeVar("_T")
+# Settings that change this often while a read is planned change all the time.
+_MOST_PLANS = 20
 
 
 class PlannedScan(Protocol):
@@ -141,6 +143,9 @@ class Engine(Protocol):
         session: None for the active session of this process; then the answer is None if no session answers. given: the
         expression, for whose functions and names that are not columns the session is asked, too.
         """
+
+    def is_classic(self, session: Any) -> bool:
+        """Whether a session is one of this process, and not of Spark Connect."""
 
     def session_function(self, name: str) -> bool:
         """Whether the active session of this process has a function of this name."""
@@ -258,6 +263,30 @@ def session_meaning(given: object, schema: StructType | None) -> SessionMeaning 
         schema: The columns of the expression.
     """
     return _asked(lambda: _loaded().meaning(None, given, schema))
+
+
+def in_one_meaning(session: Any, act: Callable[[], _T]) -> _T:
+    """Return what a function returns that plans a read, during which a session has the same settings.
+
+    Another thread may set them meanwhile, so that files are skipped by one time zone, and rows filtered by another.
+
+    Args:
+        session: The session; None without one.
+        act: The function, which is called again if the settings have changed.
+
+    Raises InvalidArgument if they change each time.
+    """
+    if session is None or not (made := _loaded()).is_classic(session):
+        return act()
+    for _ in range(_MOST_PLANS):
+        before = made.meaning(session)
+        found = act()
+        if made.meaning(session) == before:
+            return found
+    raise InvalidArgument(
+        "The settings of the Spark session were changed each time while a read was planned: give each thread a session "
+        "of its own (spark.newSession())."
+    )
 
 
 def _asked(question: Callable[[], _T]) -> _T | None:

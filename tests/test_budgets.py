@@ -14,7 +14,7 @@ from tests.test_architecture import PACKAGE, ROOT, tracked_files
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
-    "": 4_000,
+    "": 4_050,
     "actions": 1_750,
     "alter": 2_750,
     "catalogs": 5_000,
@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 3_950,
     "schema": 400,
     "skipping": 8_300,
-    "spark": 14_850,
+    "spark": 14_950,
     "sparkexpr": 16_950,
     "statements": 1_500,
     "stats": 3_400,

@@ -101,8 +101,8 @@ def read_folder(
     fine = [each.name for each in merged.fields if any(inner in t.NANOSECONDS for inner in t.nested_types(each.type))]
     if fine and not nanoseconds:
         raise SchemaError(
-            f"{root} cannot be converted: {_shown(fine[0])} has nanoseconds, which Spark cannot read. If that is wanted, "
-            f"give properties={{'delta.feature.timestampNanos': 'supported'}}."
+            f"{root} cannot be converted: {_shown(fine[0])} has nanoseconds, which Spark cannot read. If that is "
+            f"wanted, give properties={{'delta.feature.timestampNanos': 'supported'}}."
         )
     schema = _with_partitions(merged, partitions)
     return ParquetFolder(root, schema, partitions.names, tuple(files), footers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from deltaskip.engine import Engine, ListedScan
+from deltaskip.engine import Engine, ListedScan, in_one_meaning
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.frame_columns import as_columns_of, remember_frame
@@ -30,7 +31,7 @@ from deltaskip.spark.session.active import (
 )
 from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
-from deltaskip.spark.session.session_settings import session_id
+from deltaskip.spark.session.session_settings import is_classic, session_id
 from deltaskip.sparkexpr import SortTerm, parse_sql
 from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
 from deltaskip.sparkexpr.meaning import SessionMeaning
@@ -68,7 +69,8 @@ class SparkEngine(Engine):
     ) -> DataFrame:
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
-            frame = scan_to_dataframe(spark, scan, metadata, listing=listing)
+            plan = partial(scan_to_dataframe, spark, scan, metadata, listing=listing)
+            frame = plan() if scan.given is None else in_one_meaning(spark, plan)
             return remember_frame(frame, scan.snapshot.table_root, tuple(scan.columns or scan.snapshot.schema.names))
 
     def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
@@ -145,6 +147,9 @@ class SparkEngine(Engine):
         if session is None:
             return active_session_meaning(given, schema)
         return session_meaning(checked(session), [given], schema)
+
+    def is_classic(self, session: SparkSession) -> bool:
+        return is_classic(checked(session))
 
     def session_function(self, name: str) -> bool:
         return active_session_function(name)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.change_feed.change_scan import ChangeScan
-from deltaskip.engine import engine
+from deltaskip.engine import engine, in_one_meaning
 from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
 from deltaskip.extras import install_command
 from deltaskip.features.change_data_feed import FEED_NAMES
@@ -128,7 +128,7 @@ class QuerySession(ABC):
 
         Each table is read through a separate scan, which skips files by the conditions of the query on its rows.
         """
-        frame, scans = self.read(text)
+        frame, scans = in_one_meaning(self.spark, lambda: self.read(text))
         said = [] if explained(text) is None else [each for scan in scans for each in scan.explain().joins]
         if not said:
             return frame

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from deltaskip.engine import session_meaning
 from deltaskip.errors import CommitConflict, WriteWarning, shown
 from deltaskip.log import Snapshot, refresh
+from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -52,8 +54,9 @@ def commit_operation(
             if cost is not None:
                 transaction.cost = cost.repeat()
             cost = transaction.cost
+            meaning = session_meaning(None, None)
             try:
-                result = _tried(transaction, act, options.txn)
+                result = _tried(transaction, act, options.txn, meaning)
                 given.followed_by = transaction.after
                 return result
             except CommitConflict:
@@ -69,14 +72,23 @@ def commit_operation(
 
 
 def _tried(
-    transaction: Transaction, act: Callable[[Transaction], Mapping[str, int]], txn: tuple[str, int] | None
+    transaction: Transaction,
+    act: Callable[[Transaction], Mapping[str, int]],
+    txn: tuple[str, int] | None,
+    meaning: SessionMeaning | None,
 ) -> WriteResult:
-    """Commit what `act` adds to a transaction, once."""
+    """Commit what `act` adds to a transaction, once. meaning: The settings of the active session before that."""
     repeated = record_version(transaction, txn)
     if repeated:
         return WriteResult(None, transaction.operation, nothing_written=repeated)
     metrics = act(transaction)
     transaction.set_metrics(metrics)
+    if transaction.changes.scans and session_meaning(None, None) != meaning:
+        raise CommitConflict(
+            f"The settings of the Spark session were changed while rows of {transaction.snapshot.root} were chosen: "
+            f"repeat the operation, and give each thread a session of its own (spark.newSession()).",
+            "busy",
+        )
     version = None
     if transaction.has_actions:
         with transaction.cost.phase("commit"):

@@ -7,7 +7,7 @@ for the time of an operation. Operations of threads overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from deltaskip.doors import first_line
-from deltaskip.errors import MaintenanceWarning
+from deltaskip.errors import MaintenanceWarning, SparkUnavailable
 from deltaskip.fork_safety import new_lock
 from deltaskip.warning import warn
 
@@ -129,12 +129,17 @@ def described_jobs(spark: SparkSession, act: str) -> Iterator[None]:
     if context is None:
         yield
         return
-    before = context.getLocalProperty(_DESCRIPTION)
-    context.setJobDescription(": ".join(filter(None, (before, "deltaskip", act))))
+    try:
+        before = context.getLocalProperty(_DESCRIPTION)
+        context.setJobDescription(": ".join(filter(None, (before, "deltaskip", act))))
+    except AttributeError as error:
+        # Another thread has stopped the session.
+        raise SparkUnavailable(f"Spark cannot {act}: its session was stopped; create a new session.") from error
     try:
         yield
     finally:
-        context.setLocalProperty(_DESCRIPTION, before)
+        with suppress(AttributeError):
+            context.setLocalProperty(_DESCRIPTION, before)
 
 
 @contextmanager
