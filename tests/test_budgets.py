@@ -64,7 +64,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "skipping": 8_300,
     "spark": 14_950,
     "sparkexpr": 16_950,
-    "statements": 1_500,
+    "statements": 1_550,
     "stats": 3_400,
     "storage": 2_750,
     "table": 3_250,

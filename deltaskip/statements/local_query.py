@@ -495,7 +495,7 @@ def _by_duckdb(
         try:
             yield from found
         except (duckdb.Error, OSError, pa.ArrowException) as error:
-            raise PredicateError(f"DuckDB cannot finish the query: {redacted(str(error))}") from error
+            raise PredicateError(f"DuckDB cannot finish the query: {_told(error)}") from error
 
     # The name of Spark, and of an answer from the log.
     names = ["count(1)" if name == "count_star()" else name for name in found.schema.names]
@@ -519,6 +519,19 @@ def _connection(time_zone: str) -> Any:
         return _databases[time_zone].cursor()
 
 
+def _told(error: Exception) -> str:
+    """What DuckDB says of an error, after which the next query has a new database if this one cannot go on."""
+    import duckdb
+
+    said = redacted(str(error))
+    if not isinstance(error, duckdb.InternalException | duckdb.FatalException):
+        return said
+    with _lock:
+        _databases.clear()
+    said = said.partition("\n")[0].partition("Stack Trace")[0].rstrip(". ")
+    return f"{said}. This is an error inside of DuckDB: write the query otherwise, such as c + 0 for a column c."
+
+
 def _forget() -> None:
     """The threads of a DuckDB do not exist in a forked child, where closing it would wait for them."""
     _of_parents.append(dict(_databases))
@@ -530,7 +543,7 @@ in_child(_forget)
 
 def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
     """The error for a query that DuckDB refuses, with the names of the query and what to write."""
-    said = redacted(str(error))
+    said = _told(error)
     if "'pytz'" in said:
         said = "it compares constants with a time zone by another package: pip install pytz."
     for ref, view in [*views.items()][::-1]:

@@ -94,7 +94,8 @@ def test_delta_spark_reads_commits_on_top_of_trees(written: Path, tmp_path: Path
         table.delete("part = 2")
         table.optimize(where="part = 1")
         table.recompute_stats()
-        assert table.checkpoint().written and "lastManifestCommit" in str(table.snapshot.tail.info)
+        # A tree is due at even versions, so that there may be one already.
+        assert table.checkpoint().version == table.version - 1
         shutil.copytree(place, tmp_path / "plain" / name)
         without_features(tmp_path / "plain" / name, FEATURE)
     run_module("tests.reference.trees", tmp_path, "read", alone=True)

@@ -15,9 +15,10 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.reading.metrics import ScanMetrics
+from deltaskip.statements import local_query
 from deltaskip.statements import views as views_module
 
-pytest.importorskip("duckdb")
+duckdb = pytest.importorskip("duckdb")
 
 ROWS = [{"id": i, "day": date(2026, 1, 1 + i % 3), "name": f"n{i}", "price": Decimal(i) / 4} for i in range(12)]
 SCHEMA = "id BIGINT, day DATE, name STRING, price DECIMAL(9, 2)"
@@ -420,3 +421,19 @@ def test_constants_of_another_meaning_in_duckdb_are_warned_of(tmp_path: Path, wh
             ds.sql(f"SELECT id FROM '{tmp_path}/t' WHERE {where} ORDER BY id + 0")
     told = [str(each.message) for each in found if issubclass(each.category, ds.PredicateWarning)]
     assert [named in each for each in told] == ([True] if named else [])
+
+
+def test_a_database_in_which_duckdb_fails_is_not_used_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT count(*) + 0 AS n FROM 'data/orders'"
+    [known] = ds.sql(text).to_pylist()
+    before = dict(local_query._databases)
+
+    def fails(*_: object) -> object:
+        raise duckdb.InternalException("INTERNAL Error: no such thing\n\nStack Trace:\n\n0 x")
+
+    monkeypatch.setattr(local_query, "arrow_answer", fails)
+    with pytest.raises(ds.PredicateError, match=r"no such thing\. This is an error inside of DuckDB: .*c$") as raised:
+        ds.sql(text)
+    assert "Stack" not in str(raised.value) and before and not local_query._databases
+    monkeypatch.undo()
+    assert ds.sql(text).to_pylist() == [known]
