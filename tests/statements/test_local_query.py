@@ -423,7 +423,7 @@ def test_constants_of_another_meaning_in_duckdb_are_warned_of(tmp_path: Path, wh
     assert [named in each for each in told] == ([True] if named else [])
 
 
-def test_a_database_in_which_duckdb_fails_is_not_used_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_in_which_duckdb_fails_is_not_used_again(folder: Path) -> None:
     text = "SELECT count(*) + 0 AS n FROM 'data/orders'"
     [known] = ds.sql(text).to_pylist()
     before = dict(local_query._databases)
@@ -431,9 +431,10 @@ def test_a_database_in_which_duckdb_fails_is_not_used_again(folder: Path, monkey
     def fails(*_: object) -> object:
         raise duckdb.InternalException("INTERNAL Error: no such thing\n\nStack Trace:\n\n0 x")
 
-    monkeypatch.setattr(local_query, "arrow_answer", fails)
+    patched = pytest.MonkeyPatch()
+    patched.setattr(local_query, "arrow_answer", fails)
     with pytest.raises(ds.PredicateError, match=r"no such thing\. This is an error inside of DuckDB: .*for a column c\.$") as raised:
         ds.sql(text)
     assert "Stack" not in str(raised.value) and before and not local_query._databases
-    monkeypatch.undo()
+    patched.undo()
     assert ds.sql(text).to_pylist() == [known]
