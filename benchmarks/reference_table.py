@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from deltaskip import DeltaTable
+from deltaskip.log.checkpoint.tree_writing import checkpoint_line, write_tree
+from deltaskip.log.checkpoint.write import kept_state
 
 ROW_GROUP = 100_000
 COMMITS, ADDS, REMOVES = 50, 200, 50
@@ -29,6 +34,7 @@ VARIANTS = ("classic", "json", "parts", "v2", "commits", "tree")
 LEAF_FILES = 50_000
 """Files in a manifest of the variant `tree`, as delta-spark packs them."""
 COUNTRIES = np.array(["AT", "BE", "CH", "DE", "DK", "ES", "FI", "FR", "GB", "IT", "NL", "NO", "PL", "PT", "SE", "US"])
+_FEATURES = {"v2": ["v2Checkpoint"], "tree": ["adaptiveMetadata", "columnMapping", "deletionVectors"]}
 _START_MICROS = 1_420_070_400_000_000  # 2015-01-01
 _DAY = 86_400_000_000
 _ENGINE = "Apache-Spark/4.1.4 Delta-Lake/4.4.0"
@@ -51,12 +57,13 @@ _BOUNDS = pa.struct(
 )
 
 
-def schema_string(ids: dict[str, int] | None = None) -> str:
-    """The table's schemaString. ids: of the columns, if the table has column mapping."""
+def schema_string(mapped: bool = False) -> str:
+    """The table's schemaString. mapped: whether the table has column mapping."""
+    ids = count(1)
 
     def field(name: str, type_: Any) -> dict[str, Any]:
-        mapped = {"delta.columnMapping.id": (ids or {}).get(name), "delta.columnMapping.physicalName": name}
-        return {"name": name, "type": type_, "nullable": True, "metadata": mapped if ids else {}}
+        metadata = {"delta.columnMapping.id": next(ids), "delta.columnMapping.physicalName": name}
+        return {"name": name, "type": type_, "nullable": True, "metadata": metadata if mapped else {}}
 
     nested = {"type": "struct", "fields": [field("a", "integer"), field("b", "string")]}
     names: list[tuple[str, Any]] = [("id", "long"), ("ts", "timestamp"), ("day", "date"), ("user", "string")]
@@ -89,7 +96,7 @@ def _removed(version: int, files: int) -> list[int]:
 
 def _write_checkpoint(log: Path, files: int, variant: str) -> None:
     base = f"{0:020d}"
-    _write_text(log / f"{base}.json", [_info(), _protocol(variant), _metadata()])
+    _write_text(log / f"{base}.json", [_info(), _protocol(variant), _metadata(variant)])
     json_only = variant == "json"
     if variant == "v2":
         sidecars = log / "_sidecars"
@@ -123,11 +130,11 @@ def _ranges(files: int, size: int) -> Iterator[np.ndarray]:
 
 def _write_adds(file: Path, numbers: np.ndarray, json_only: bool, head: str | None) -> None:
     schema = _checkpoint_schema(json_only)
-    rows = [] if head is None else [_as_row(_protocol(head)), _as_row(_metadata())]
+    rows = [] if head is None else [_as_row(_protocol(head)), _as_row(_metadata(head))]
     others = pa.Table.from_pylist(rows, schema)
     with pq.ParquetWriter(file, schema, compression="snappy", store_decimal_as_integer=True) as writer:
         for start in range(0, len(numbers), ROW_GROUP):
-            adds = _adds_table(numbers[start : start + ROW_GROUP], schema, json_only)
+            adds = _adds_table(numbers[start : start + ROW_GROUP], schema, json_only, head == "tree")
             group = pa.concat_tables([others, adds]) if start == 0 else adds
             writer.write_table(group, row_group_size=len(group))
 
@@ -253,7 +260,7 @@ def _members(bounds: pa.StructArray) -> pa.Array:
     return pc.binary_join_element_wise(*parts, "")
 
 
-def _adds_table(numbers: np.ndarray, schema: pa.Schema, json_only: bool) -> pa.Table:
+def _adds_table(numbers: np.ndarray, schema: pa.Schema, json_only: bool, row_ids: bool) -> pa.Table:
     columns = FileColumns(numbers)
     n = columns.n
     add_type = schema.field("add").type
@@ -268,8 +275,10 @@ def _adds_table(numbers: np.ndarray, schema: pa.Schema, json_only: bool) -> pa.T
         "dataChange": pa.array(np.zeros(n, bool)),
         "stats": columns.json_stats(),
     }
+    zero = pa.array(np.zeros(n, np.int64))
+    if row_ids:
+        known |= {"baseRowId": pa.array(columns.min_id), "defaultRowCommitVersion": zero}
     if not json_only:
-        zero = pa.array(np.zeros(n, np.int64))
         s_zero = pa.StructArray.from_arrays([zero, zero], fields=list(_COUNTS.field("s").type))
         counts = pa.StructArray.from_arrays([zero] * 6 + [s_zero], fields=list(_COUNTS))
         records = pa.array(np.full(n, ROWS_PER_FILE))
@@ -283,87 +292,18 @@ def _adds_table(numbers: np.ndarray, schema: pa.Schema, json_only: bool) -> pa.T
 
 
 def _write_tree(path: Path, files: int) -> None:
-    """Manifests of LEAF_FILES files with typed statistics, their root with those of each, and a commit that names it.
+    """The tree that deltaskip writes of the files of a classic checkpoint, named by the first commit.
 
     # RFC Adaptive Metadata
     """
-    (path / "metadata").mkdir()
-    ids = {name: number for number, name in enumerate(("id", "ts", "day", "user", "price", "amount", "country"), 1)}
-    ids |= {"s": 8, "a": 9, "b": 10}
-
-    def ided(name: str, number: int, type_: Any) -> pa.Field:
-        kind = pa.struct(type_) if isinstance(type_, list) else type_
-        return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
-
-    columns = [(each.name, each.type) for each in (*_BOUNDS, *_S) if each.name != "s"]
-    stats = [
-        ided(name, above, [ided("lower_bound", above + 1, kind), ided("upper_bound", above + 2, kind),
-                           ided("tight_bounds", above + 3, pa.bool_()), ided("null_count", above + 5, pa.int64())])
-        for name, kind in columns
-        for above in [10_000 + 200 * ids[name]]
-    ]  # fmt: skip
-    counts = [ided(f"files_{number}", number, pa.int32()) for number in (504, 505, 506, 520)]
-    schema = pa.schema([
-        ided("content_type", 134, pa.int32()), ided("location", 100, pa.string()),
-        ided("file_format", 101, pa.string()), ided("record_count", 103, pa.int64()),
-        ided("file_size_in_bytes", 104, pa.int64()),
-        ided("tracking", 147, [ided("status", 0, pa.int32()), ided("sequence_number", 3, pa.int64()),
-                               ided("first_row_id", 142, pa.int64())]),
-        ided("partition", 102, [ided("day", 1000, pa.date32())]), ided("content_stats", 146, stats),
-        ided("manifest_info", 150, counts),
-    ])  # fmt: skip
-
-    def entries(numbers: np.ndarray) -> pa.Table:
-        made, n = FileColumns(numbers), len(numbers)
-        low, high = made.bounds(False), made.bounds(True)
-        flag, zero = pa.repeat(pa.scalar(True), n), pa.repeat(pa.scalar(0, pa.int64()), n)
-        bounds = [
-            [pc.struct_field(each, [*(["s"] if name in "ab" else []), name]) for each in (low, high)]
-            for name, _ in columns
-        ]
-        parsed = [
-            pa.StructArray.from_arrays([*each, flag, zero], fields=list(kind.type))
-            for each, kind in zip(bounds, stats, strict=True)
-        ]
-        one = pa.repeat(pa.scalar(1, pa.int32()), n)
-        tracking = [one, pa.repeat(pa.scalar(0, pa.int64()), n), pa.array(made.min_id)]
-        arrays = [
-            pa.repeat(pa.scalar(0, pa.int32()), n), made.paths(), pa.repeat(pa.scalar("parquet"), n),
-            pa.array(np.full(n, ROWS_PER_FILE)), pa.array(100_000 + (numbers % 1000)),
-            pa.StructArray.from_arrays(tracking, fields=list(schema.field("tracking").type)),
-            pa.StructArray.from_arrays([made.days()], fields=list(schema.field("partition").type)),
-            pa.StructArray.from_arrays(parsed, fields=stats), pa.nulls(n, schema.field("manifest_info").type),
-        ]  # fmt: skip
-        return pa.Table.from_arrays(arrays, schema=schema)
-
-    rows, none = [], dict.fromkeys([each.name for each in counts], 0)
-    for number, numbers in enumerate(_ranges(files, LEAF_FILES)):
-        table, place = entries(numbers), f"metadata/leaf-{number}.parquet"
-        pq.write_table(table, path / place, compression="snappy", row_group_size=LEAF_FILES)
-        together = {}
-        for name, _ in columns:
-            extremes = [
-                pc.min_max(pc.struct_field(table["content_stats"], [name, side]))
-                for side in ("lower_bound", "upper_bound")
-            ]
-            together[name] = {
-                "lower_bound": extremes[0]["min"].as_py(), "upper_bound": extremes[1]["max"].as_py(),
-                "tight_bounds": True, "null_count": 0,
-            }  # fmt: skip
-        rows.append({
-            "content_type": 3, "location": place, "file_format": "parquet", "record_count": len(table),
-            "file_size_in_bytes": (path / place).stat().st_size, "tracking": {"status": 1, "sequence_number": 0},
-            "content_stats": together, "manifest_info": {**none, "files_504": len(table)},
-        })  # fmt: skip
-    pq.write_table(pa.Table.from_pylist(rows, schema), path / "metadata" / "root.parquet")
-    metadata = _metadata()
-    metadata["metaData"] |= {"schemaString": schema_string(ids), "configuration": {"delta.columnMapping.mode": "id"}}
-    features = ["adaptiveMetadata-preview", "columnMapping", "deletionVectors"]
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features}
-    state = [{"protocol": {**protocol, "writerFeatures": features}}, metadata]
-    content = {"path": "metadata/root.parquet", "sizeInBytes": (path / "metadata" / "root.parquet").stat().st_size}
-    named = [{"checkpointMetadata": {"version": 0}}, {"contentRoot": {**content, "version": 0}}, *state]
-    _write_text(path / "_delta_log" / f"{0:020d}.json", [_info(), *state, {"checkpoint": named}])
+    log = path / "_delta_log"
+    _write_checkpoint(log, files, "tree")
+    snapshot = DeltaTable(str(path)).snapshot
+    made = write_tree(snapshot, LEAF_FILES, 0)
+    with (log / f"{0:020d}.json").open("ab") as commit:
+        commit.write(checkpoint_line(snapshot, made, list(kept_state(snapshot))))
+    for each in (*log.glob("*.checkpoint.parquet"), log / "_last_checkpoint"):
+        each.unlink()
 
 
 def _write_commit(log: Path, version: int, first: int, removed: list[int]) -> None:
@@ -416,20 +356,21 @@ def _info() -> dict[str, Any]:
 
 
 def _protocol(variant: str) -> dict[str, Any]:
-    if variant != "v2":
+    if variant not in _FEATURES:
         return {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
-    features = {"readerFeatures": ["v2Checkpoint"], "writerFeatures": ["v2Checkpoint"]}
+    features = {"readerFeatures": _FEATURES[variant], "writerFeatures": _FEATURES[variant]}
     return {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
 
 
-def _metadata() -> dict[str, Any]:
+def _metadata(variant: str = "classic") -> dict[str, Any]:
+    mapped = variant == "tree"
     return {
         "metaData": {
             "id": "2b1c9c60-6f5a-4a73-8f4e-0c7f4f0d1a11",
             "format": {"provider": "parquet", "options": {}},
-            "schemaString": schema_string(),
+            "schemaString": schema_string(mapped),
             "partitionColumns": ["day"],
-            "configuration": {},
+            "configuration": {"delta.columnMapping.mode": "id"} if mapped else {},
             "createdTime": 1_700_000_000_000,
         }
     }
@@ -438,7 +379,7 @@ def _metadata() -> dict[str, Any]:
 def _as_row(action: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = json.loads(json.dumps(action))
     if "metaData" in row:
-        row["metaData"]["configuration"] = []
+        row["metaData"]["configuration"] = [*row["metaData"]["configuration"].items()]
         row["metaData"]["format"]["options"] = []
     return row
 

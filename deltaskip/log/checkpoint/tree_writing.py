@@ -105,11 +105,12 @@ def write_tree(
     held: list[pa.Table] = []
     for table in loose:
         held.append(table)
-        if sum(map(len, held)) >= leaf_entries:
-            rows.append(_leaf(snapshot, layout, held, made))
-            held = []
+        while sum(map(len, held)) >= leaf_entries:
+            whole = pa.concat_tables(held)
+            rows.append(_leaf(snapshot, layout, whole.slice(0, leaf_entries), made))
+            held = [whole.slice(leaf_entries)]
     if sum(map(len, held)) > inline_entries:
-        rows.append(_leaf(snapshot, layout, held, made))
+        rows.append(_leaf(snapshot, layout, pa.concat_tables(held), made))
         held = []
     root = pa.concat_tables([layout.table({}, 0), *held, *rows])
     made.root_bytes = _written(snapshot, root, f"root-{uuid4()}.parquet", made)
@@ -409,9 +410,9 @@ def _with_dead(layout: _Layout, columns: _Columns, kept: Mapping[str, Any]) -> p
     return layout.table(columns, len(names))
 
 
-def _leaf(snapshot: Snapshot, layout: _Layout, held: Sequence[pa.Table], made: WrittenTree) -> pa.Table:
+def _leaf(snapshot: Snapshot, layout: _Layout, table: pa.Table, made: WrittenTree) -> pa.Table:
     """Write a manifest, and return its entry in the root, with the statistics of all its entries."""
-    table = pa.concat_tables(held).combine_chunks()
+    table = table.combine_chunks()
     size = _written(snapshot, table, f"leaf-{uuid4()}.parquet", made)
     rows, records = len(table), exact_sum(table["record_count"])
     tracking = table["tracking"]
