@@ -710,3 +710,27 @@ def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
     mine.create_table("db.t", COLUMNS).append(rows(9))
     with pytest.raises(ds.TableNotFound, match="replaced by another table in its catalog"):
         pickle.loads(pickled).refresh()
+
+
+def test_trees_are_commits_through_the_catalog(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    first = Path(table.snapshot.root) / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in first.read_text(encoding="utf-8").splitlines()]
+    for action in actions:
+        for name in ("readerFeatures", "writerFeatures"):
+            if "protocol" in action:
+                action["protocol"][name].append("adaptiveMetadata-preview")
+    first.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
+    first.with_suffix(".crc").unlink(missing_ok=True)
+    table = cat.load_table("db.t")
+    table.append(rows(1, 2, 3))
+    stale = cat.load_table("db.t")
+    written = table.checkpoint()
+    assert (written.version, table.version, server.table("main.db.t").latest) == (1, 2, 2)
+    stale.append(rows(4))
+    assert ids(table.refresh()) == ids(cat.load_table("db.t")) == [1, 2, 3, 4]
+    table.delete("id IN (2, 4)")
+    assert table.checkpoint().version == 4 and ids(cat.load_table("db.t")) == [1, 3]
+    opened = cat.load_table("db.t").snapshot
+    assert opened.checkpoint is not None and opened.checkpoint.version == 4
+    assert log(table, "_staged_commits/*.json") and not log(table, "*.checkpoint*")
