@@ -52,7 +52,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "delta": 1_400,
     "dml": 3_300,
     "docs": 1_150,
-    "features": 650,
+    "features": 700,
     "kernels": 3_300,
     "log": 7_600,
     "maintenance": 6_200,

@@ -162,16 +162,24 @@ def with_mark(schema: t.StructType, identity: IdentityColumn) -> t.StructType:
 def keep_marks(before: t.StructType, after: t.StructType) -> t.StructType:
     """Return `after` with the farther mark of each identity column that both schemas have with the same step sign.
 
-    RESTORE, CLONE and REPLACE must not generate a value again.
+    RESTORE, CLONE and REPLACE must not generate a value again. A column is the one with the same physical name, which
+    stays when it is renamed, and else the one with its name.
     """
     known = {t.fold_name(field.name): identity_of(field) for field in before.fields}
+    stored = {_stored_name(field): identity_of(field) for field in before.fields}
     for field in after.fields:
-        new, old = identity_of(field), known.get(t.fold_name(field.name))
+        own = _stored_name(field)
+        new, old = identity_of(field), stored[own] if own in stored else known.get(t.fold_name(field.name))
         if new is None or old is None or old.mark is None or (old.step > 0) != (new.step > 0):
             continue
         if new.mark is None or new._beyond(old.mark, new.mark):
             after = with_mark(after, replace(new, mark=old.mark))
     return after
+
+
+def _stored_name(field: t.StructField) -> str:
+    """The physical name; that of a column without one is its name, with which column mapping begins."""
+    return t.fold_name(str(field.metadata.get(t.PHYSICAL_NAME_KEY, field.name)))
 
 
 def _marked(field: t.StructField, identity: IdentityColumn) -> t.StructField:

@@ -1,9 +1,13 @@
 """Values of identity columns: writers.md rules 25 to 27."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deltaskip as ds
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.identity_columns import IdentityBlock, IdentityColumn, identity_of, keep_marks, with_mark
 from deltaskip.sparkexpr.types import LONG, STRING, DataType, StructField, StructType
@@ -149,3 +153,27 @@ def test_restore_and_replace_keep_the_farther_mark(step: int, old: int | None, n
 
     found = identity_of(keep_marks(schema(old), schema(new)).fields[0])
     assert found is not None and found.mark == kept
+
+
+def _marks(table: ds.DeltaTable) -> dict[str, int]:
+    fields = json.loads(table.metadata.schema_string or "")["fields"]
+    key = "delta.identity.highWaterMark"
+    return {field["name"]: field["metadata"][key] for field in fields if key in field["metadata"]}
+
+
+@pytest.mark.parametrize("swaps", [False, True])
+def test_a_column_that_was_renamed_keeps_its_mark(tmp_path: Path, swaps: bool) -> None:
+    columns = "k BIGINT GENERATED ALWAYS AS IDENTITY, j BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 100), v INT"
+    path = str(tmp_path / "t")
+    table = ds.DeltaTable.create(path, columns, properties={"delta.columnMapping.mode": "name"})
+    table.append([{"v": 1}])
+    copy = table.clone(str(tmp_path / "c"))
+    names = [("k", "x"), ("j", "k"), ("x", "j")] if swaps else [("k", "kk")]
+    for each in (table, copy):
+        each.alter(*(ds.RenameColumn(old, new) for old, new in names))
+        each.append([{"v": 2}, {"v": 3}])
+    table.restore(1)
+    assert _marks(table) == {"k": 3, "j": 102}
+    assert _marks(ds.DeltaTable(path, version=1).clone(str(tmp_path / "c"), replace=True)) == {"k": 3, "j": 102}
+    table.append([{"v": 4}])
+    assert table.scan("v = 4").to_arrow().to_pylist() == [{"k": 4, "j": 103, "v": 4}]

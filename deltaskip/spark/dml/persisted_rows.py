@@ -118,7 +118,7 @@ class PersistedRows(NewRows):
         self._old = old
         self._once = once
         self.most_rows: int | None = None
-        self._release: Callable[[], None] | None = None
+        self._release: Callable[[], object] | None = None
         # Files of rows that are read again.
         self._alone: tuple[AddFile, ...] = ()
 

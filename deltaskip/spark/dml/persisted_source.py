@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +14,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
+from deltaskip.spark.session.releases import persisted_rows
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.sparkexpr import ColumnExpr, to_node
 from deltaskip.sparkexpr import types as t
@@ -62,7 +62,7 @@ class PersistedSource:
         self._data = data
         self._alias = alias
         self._count: int | None = None
-        self._kept: list[DataFrame] = []
+        self._kept: list[Callable[[], object]] = []
 
     @cached_property
     def rows(self) -> DataFrame:
@@ -88,9 +88,9 @@ class PersistedSource:
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Return the frame, persisted until `release`."""
-        persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept.append(persisted)
-        return persisted
+        rows, release = persisted_rows(frame)
+        self._kept.append(release)
+        return rows
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -120,8 +120,8 @@ class PersistedSource:
 
     def release(self) -> None:
         """Release the persisted rows."""
-        for frame in self._kept:
-            frame.unpersist()
+        for release in self._kept:
+            release()
 
 
 def _key_values(
