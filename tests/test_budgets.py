@@ -29,7 +29,7 @@ LIMITS: dict[str, int] = {
     "maintenance": 8_450,
     "reading": 6_950,
     "rows": 2_700,
-    "schema": 1_100,
+    "schema": 1_150,
     "skipping": 11_100,
     "spark": 14_850,
     "sparkexpr": 42_100,

@@ -11,9 +11,10 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
+from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 
-SORT_ORDER_KEY = "deltaskip.sortOrder"
+SORT_ORDER_KEY = TableProperties.sort_order.name
 """The table property with the sort order, a JSON list of strings such as `id ASC NULLS FIRST`."""
 
 _TEXT = regex(

@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from deltaskip.errors import InvalidArgument, SchemaError, meant
+from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import MappingMode, parse_names
@@ -188,6 +189,13 @@ def _names(text: str) -> tuple[tuple[str, ...], ...]:
         raise ValueError(text) from None
 
 
+def _texts(text: str) -> tuple[str, ...]:
+    found = parse_json(text)
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ValueError(text)
+    return tuple(found)
+
+
 def _bytes(text: str) -> int:
     """A number of bytes as Spark's ByteUnit reads it, such as 104857600, 100m or 100MB; at least 1."""
     found = re.fullmatch(r"([0-9]{1,18})([a-z]{0,2})", text.strip(JAVA_TRIM).lower(), re.ASCII)
@@ -203,6 +211,7 @@ _FOLDER_LENGTH = _PropertyType(lambda text: _up_to(255, _integer(text, 32, 1)), 
 _COUNT = _PropertyType(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
 _LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is not negative")
 _NAMES = _PropertyType(_names, "names of columns, such as user_id, `order id`, or place.code")
+_TEXTS = _PropertyType(_texts, 'a JSON list of columns, such as ["ts DESC"]')
 _INTERVAL = _PropertyType(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
 _TEXT: _PropertyType[str | None] = _PropertyType(str, "text")
 # delta-spark takes a boolean, and Databricks also writes these words.
@@ -325,6 +334,9 @@ class TableProperties:
     bloom_columns = TableProperty("deltaskip.bloomColumns", _NAMES, ())
     record_index = TableProperty("delta.enableRecordLevelIndex", _BOOLEAN, False)
     key_index_columns = TableProperty("deltaskip.keyIndexColumns", _NAMES, ())
+
+    # The order of rows in new files; its terms are parsed by code that knows the schema.
+    sort_order = TableProperty("deltaskip.sortOrder", _TEXTS, ())
 
     @property
     def constraints(self) -> Mapping[str, str]:

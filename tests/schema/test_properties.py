@@ -164,3 +164,11 @@ def test_well_formed_properties_lack_only_the_malformed_ones() -> None:
     kept = {"delta.appendOnly": "true", "delta.unknown": "?", "mine": "maybe"}
     properties = TableProperties.from_configuration({**kept, "delta.enableRowTracking": "maybe"})
     assert properties.well_formed().configuration == kept
+
+
+@pytest.mark.parametrize("text", ["id DESC", '{"a": 1}', "[1]", "["])
+def test_a_sort_order_that_is_no_list_of_texts_is_refused_where_it_is_set(tmp_path: Path, text: str) -> None:
+    properties = {"deltaskip.sortOrder": text}
+    with pytest.raises(deltaskip.InvalidArgument, match=r"deltaskip\.sortOrder of .* must be a JSON list of columns"):
+        deltaskip.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
+    assert not (tmp_path / "t").exists()
