@@ -25,7 +25,7 @@ LIMITS: dict[str, int] = {
     "dml": 5_360,
     "features": 1_300,
     "kernels": 6_800,
-    "log": 8_750,
+    "log": 8_800,
     "maintenance": 8_450,
     "reading": 6_950,
     "rows": 2_700,

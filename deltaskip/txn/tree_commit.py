@@ -6,17 +6,21 @@ Whatever other writers commit first is in the tree: it is written again of the v
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from deltaskip.doors import first_line
-from deltaskip.errors import DeltaSkipError, MaintenanceWarning
+from deltaskip.errors import MaintenanceWarning
 from deltaskip.log import Snapshot, refresh
-from deltaskip.log.checkpoint.tree_writing import INLINE_ENTRIES, LEAF_ENTRIES, WrittenTree, checkpoint_line, write_tree
+from deltaskip.log.checkpoint.tree_writing import (
+    INLINE_ENTRIES,
+    LEAF_ENTRIES,
+    WrittenTree,
+    checkpoint_line,
+    delete_tree,
+    write_tree,
+)
 from deltaskip.log.checkpoint.write import kept_state
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.file_names import Kind
 from deltaskip.storage import join
-from deltaskip.storage.gate import delete_file
 from deltaskip.txn.changes import Changes
 from deltaskip.txn.commit_loop import CommitLoop
 from deltaskip.warning import warn
@@ -45,14 +49,10 @@ class CommittedTree:
         return checkpoint_line(latest, made, list(kept_state(latest)))
 
     def discard(self) -> None:
-        """Delete the manifests that were written last; those that storage cannot delete stay."""
-        if self._last is None:
-            return
-        snapshot, made = self._last
-        self._last = None
-        for path in made.paths:
-            with suppress(OSError, DeltaSkipError):
-                delete_file(snapshot.storage, snapshot.root, path)
+        """Delete the manifests that were written last."""
+        if self._last is not None:
+            delete_tree(*self._last)
+            self._last = None
 
 
 def add_tree(snapshot: Snapshot) -> None:

@@ -5,6 +5,7 @@ import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.kernels.deletion_vector import decode
+from deltaskip.storage import LocalStorage
 from deltaskip.txn.tree_commit import CommittedTree, commit_tree
 from tests.builder import json_lines, logged
 from tests.extent import extent
@@ -128,14 +130,14 @@ def test_manifests_and_files_are_skipped_by_their_statistics(tmp_path: Path, fea
     [root] = manifests(tmp_path / "t", "root")
     leaves = [entry for entry in root.to_pylist() if entry["content_type"] == 3]
     assert len(leaves) >= 3 and len(table.snapshot.checkpoint_parts) == len(leaves) + 1
-    for text, count in (
+    for text, kept in (
         ("id = 155", 1),
         ("s > 't'", 0),
         ("st.b = 'b17'", 2),
         ("d > 70", 2),
         ("ts < TIMESTAMP '2024-01-05'", 1),
     ):
-        assert len(table.scan(text, time_zone="UTC").paths()) == count, text
+        assert len(table.scan(text, time_zone="UTC").paths()) == kept, text
     for entry in leaves:
         stats = entry["content_stats"]
         assert stats["1"]["null_value_count"] == 0 and stats["1"]["tight_bounds"] is True
@@ -287,3 +289,21 @@ def test_manifests_of_other_writers_are_named_again(tmp_path: Path) -> None:
     assert sorted(ds.DeltaTable(str(tmp_path / "t")).scan().to_arrow()["id"].to_pylist()) == [
         number for number in range(30) if number not in (4, 5)
     ]
+
+
+def test_nothing_is_left_of_a_tree_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(tmp_path / "t", "adaptiveMetadata")
+    for number in range(4):
+        table.append(rows([number], 1))
+    publish, calls = LocalStorage.publish, count()
+
+    def full(storage: LocalStorage, path: str) -> Any:
+        if path.endswith(".parquet") and "/metadata/" in path and next(calls) == 1:
+            raise ds.StorageError("no space left")
+        return publish(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "publish", full)
+    with pytest.raises(ds.StorageError, match="no space left"):
+        commit_tree(table.snapshot, 2, 0)
+    assert not list((tmp_path / "t" / "metadata").iterdir()) and ds.DeltaTable(str(tmp_path / "t")).version == 4
+    assert commit_tree(table.snapshot, 2, 0).written

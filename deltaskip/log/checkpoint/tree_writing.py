@@ -11,6 +11,7 @@ the array, and partition values are a map of texts. Statistics are as the text s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import PartitionValueError, decode_paths, table_keys
 from deltaskip.actions.file_actions import UUID_CHARACTERS
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.features.registry import has_feature
 from deltaskip.json_text import compact_json
 from deltaskip.kernels.roaring_encode import encode
@@ -43,9 +44,11 @@ from deltaskip.sparkexpr.values.arrow_values import (
     numpy_values,
     one_chunk,
 )
+from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.storage import join
+from deltaskip.storage.gate import delete_file
 
 LEAF_ENTRIES = 50_000
 """Number of data files in a manifest."""
@@ -85,7 +88,7 @@ class WrittenTree:
 def write_tree(
     snapshot: Snapshot, leaf_entries: int = LEAF_ENTRIES, inline_entries: int = INLINE_ENTRIES
 ) -> WrittenTree:
-    """Write the manifests of the tree of a version.
+    """Write the manifests of the tree of a version. After an error none is left.
 
     Args:
         snapshot: The version.
@@ -100,21 +103,32 @@ def write_tree(
     """
     made = WrittenTree(snapshot.version, [])
     layout = _Layout(snapshot, leaf_entries)
-    kept, loose = _divided(snapshot, layout)
-    rows = [kept] if kept is not None else []
-    held: list[pa.Table] = []
-    for table in loose:
-        held.append(table)
-        while sum(map(len, held)) >= leaf_entries:
-            whole = pa.concat_tables(held)
-            rows.append(_leaf(snapshot, layout, whole.slice(0, leaf_entries), made))
-            held = [whole.slice(leaf_entries)]
-    if sum(map(len, held)) > inline_entries:
-        rows.append(_leaf(snapshot, layout, pa.concat_tables(held), made))
-        held = []
-    root = pa.concat_tables([layout.table({}, 0), *held, *rows])
-    made.root_bytes = _written(snapshot, root, f"root-{uuid4()}.parquet", made)
+    try:
+        kept, loose = _divided(snapshot, layout)
+        rows = [kept] if kept is not None else []
+        held: list[pa.Table] = []
+        for table in loose:
+            held.append(table)
+            while sum(map(len, held)) >= leaf_entries:
+                whole = pa.concat_tables(held)
+                rows.append(_leaf(snapshot, layout, whole.slice(0, leaf_entries), made))
+                held = [whole.slice(leaf_entries)]
+        if sum(map(len, held)) > inline_entries:
+            rows.append(_leaf(snapshot, layout, pa.concat_tables(held), made))
+            held = []
+        root = pa.concat_tables([layout.table({}, 0), *held, *rows])
+        made.root_bytes = _written(snapshot, root, f"root-{uuid4()}.parquet", made)
+    except BaseException:
+        delete_tree(snapshot, made)
+        raise
     return made
+
+
+def delete_tree(snapshot: Snapshot, made: WrittenTree) -> None:
+    """Delete the manifests of a tree that is not committed; those that storage cannot delete stay."""
+    for path in made.paths:
+        with suppress(OSError, DeltaSkipError):
+            delete_file(snapshot.storage, snapshot.root, path)
 
 
 def checkpoint_line(snapshot: Snapshot, made: WrittenTree, state: Sequence[Any]) -> bytes:
@@ -377,7 +391,11 @@ def _dead(snapshot: Snapshot, part: m.ManifestPart) -> Any:
 
 def _named_again(layout: _Layout, root: m.ManifestPart, kept: Mapping[str, Any]) -> pa.Table:
     """The entries of manifests in the tree before, with their dead entries."""
-    ids = [each for each in layout.ids if each in root.ids]
+    ids = [
+        each
+        for each, type_ in layout.ids.items()
+        if each in root.ids and (each[0] != m.STATS or (root.ids[each].type == type_ and not root.hybrid_calendar))
+    ]
     tables = []
     for group in range(root.metadata.num_row_groups):
         for found in root.entries(ids, group, 1 << 16):
@@ -448,7 +466,9 @@ def _written(snapshot: Snapshot, table: pa.Table, name: str, made: WrittenTree) 
         # Other readers ignore Arrow's own schema in the footer. A changed status would take a file away.
         options = {"store_schema": False, "write_page_checksum": True}
         codec = snapshot.table_properties.compression_codec or DEFAULT_CODEC
-        pq.write_table(table, local, compression=codec, row_group_size=LEAF_ENTRIES, **options)
+        with pq.ParquetWriter(local, table.schema, compression=codec, **options) as writer:
+            writer.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
+            writer.write_table(table, LEAF_ENTRIES)
     size = snapshot.storage.size(path)
     made.paths.append(f"{_FOLDER}/{name}")
     made.size_bytes += size
