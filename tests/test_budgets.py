@@ -55,7 +55,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "features": 700,
     "kernels": 3_300,
     "log": 7_600,
-    "maintenance": 6_200,
+    "maintenance": 6_250,
     "mutants": 450,
     "reading": 6_500,
     "reference": 10_550,

@@ -32,7 +32,7 @@ from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found, first_of
 from deltaskip.reading.stored_columns import NamedColumns, in_files, is_readable_as
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import field_key
+from deltaskip.schema.mapping import field_key, physical_schema
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
@@ -225,12 +225,14 @@ class _Look:
         snapshot = self._snapshot
         named = NamedColumns(schema, snapshot.mapping_mode)
         stored = {}
-        for column in snapshot.schema.fields:
+        # Fields of structs have their physical names in files.
+        physical = physical_schema(snapshot.schema, snapshot.mapping_mode).fields
+        for column, in_file in zip(snapshot.schema.fields, physical, strict=True):
             if column.name in snapshot.partition_columns or column.type == t.VOID:
                 continue
             name = stored[column.name] = named.of(column)
             kind = None if name is None else in_files(schema.field(name).type)
-            if kind is not None and not is_readable_as(kind, column.type):
+            if kind is not None and not is_readable_as(kind, in_file.type):
                 wanted = t.simple_string(column.type).upper()
                 yield "data.columns", f"has the column {column.name} as {kind}, which cannot be read as {wanted}"
         if snapshot.mapping_mode != "none" and stored and not any(stored.values()):

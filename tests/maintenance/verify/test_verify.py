@@ -454,3 +454,15 @@ def test_a_first_commit_that_is_read_in_pieces_is_whole(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     with ds.options.changed(log_piece_bytes=100, log_bytes=1):
         assert table.verify().findings == ()
+
+
+def test_fields_that_swapped_their_names_are_sound(tmp_path: Path) -> None:
+    inner = "STRUCT<x: INT, y: STRING>"
+    table = ds.DeltaTable.create(tmp_path / "t", f"s {inner}, a ARRAY<{inner}>, m MAP<STRING, {inner}>")
+    table.append([{"s": {"x": 1, "y": "a"}, "a": [{"x": 1, "y": "a"}], "m": [("k", {"x": 1, "y": "a"})]}])
+    table.alter(ds.SetProperty("delta.columnMapping.mode", "name"))
+    for above in ("s", "a.element", "m.value"):
+        names = (("x", "z"), ("y", "x"), ("z", "y"))
+        table.alter(*(ds.RenameColumn(f"{above}.{old}", new) for old, new in names))
+    assert table.scan().to_arrow()["s"].to_pylist() == [{"y": 1, "x": "a"}]
+    assert not table.verify(data=True).findings
