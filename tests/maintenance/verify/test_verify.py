@@ -459,7 +459,10 @@ def test_a_first_commit_that_is_read_in_pieces_is_whole(tmp_path: Path) -> None:
 def test_fields_that_swapped_their_names_are_sound(tmp_path: Path) -> None:
     inner = "STRUCT<x: INT, y: STRING>"
     table = ds.DeltaTable.create(tmp_path / "t", f"s {inner}, a ARRAY<{inner}>, m MAP<STRING, {inner}>")
-    table.append([{"s": {"x": 1, "y": "a"}, "a": [{"x": 1, "y": "a"}], "m": [("k", {"x": 1, "y": "a"})]}])
+    pair = {"x": 1, "y": "a"}
+    type_ = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    maps = pa.array([[("k", pair)]], pa.map_(pa.string(), type_))
+    table.append(pa.table({"s": pa.array([pair], type_), "a": pa.array([[pair]], pa.list_(type_)), "m": maps}))
     table.alter(ds.SetProperty("delta.columnMapping.mode", "name"))
     for above in ("s", "a.element", "m.value"):
         names = (("x", "z"), ("y", "x"), ("z", "y"))
