@@ -178,8 +178,7 @@ def test_an_azure_container_without_its_account_is_refused(monkeypatch: pytest.M
 def test_spark_writes_to_the_name_of_a_store_that_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     writer: Any = SimpleNamespace(options=lambda **_: writer, parquet=asked.append)
-    for name in ("described_jobs", "session_settings"):
-        monkeypatch.setattr(parquet_writes, name, lambda *_: nullcontext())
+    monkeypatch.setattr(parquet_writes, "described_jobs", lambda *_: nullcontext())
     monkeypatch.setattr(parquet_writes, "files_below", lambda *_: [])
     frame: Any = SimpleNamespace(write=writer, sparkSession=session())
     assert parquet_writes.write_parquet(frame, LocalStorage(), "s3://b/t é", "part-1").num_rows == 0

@@ -17,9 +17,12 @@ VALUES = ["a", "a b/%:é+#", "x=y", "%41", "tab\there", "ünï", "日本", ".hid
 
 
 def _write(frame: Any, root: Path, *partition_columns: str, **more: Any) -> list[dict[str, Any]]:
-    from deltaskip.spark.write.parquet_writes import write_parquet
+    from deltaskip.spark.session.session_settings import with_settings
+    from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, write_parquet
 
-    found = write_parquet(frame, LocalStorage(), str(root), "part-x", partition_columns, **more)
+    frame, in_settings = with_settings(frame, WRITE_SETTINGS)
+    with in_settings:
+        found = write_parquet(frame, LocalStorage(), str(root), "part-x", partition_columns, **more)
     rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -13,9 +14,11 @@ from pyspark.sql import SparkSession
 import deltaskip as ds
 from deltaskip.spark.read import session_facts
 from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.spark.write import parquet_writes
 
 pytestmark = pytest.mark.spark
 ZONE = "spark.sql.session.timeZone"
+TYPE = "spark.sql.parquet.outputTimestampType"
 WHERE = "hour(ts) < 3"  # 0 in UTC, and 2 in Tokyo
 READS: dict[str, Callable[[Any, ds.DeltaTable], Any]] = {
     "to_spark": lambda spark, table: table.scan(WHERE).to_spark(spark),
@@ -88,6 +91,28 @@ def test_changes_are_planned_again(spark: Any, table: ds.DeltaTable, changing: l
     change(spark, table)
     assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == left
     assert not changing
+
+
+def test_a_job_that_writes_does_not_change_the_settings_of_other_threads(
+    spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    write = described_jobs
+
+    def looking(*args: Any) -> Any:
+        seen.append(spark.conf.get(TYPE))
+        return write(*args)
+
+    monkeypatch.setattr(parquet_writes, "described_jobs", looking)
+    spark.conf.set(TYPE, "INT96")
+    try:
+        table.append(spark.sql("SELECT 7L AS id, timestamp_seconds(7) AS ts"))
+        table.optimize(spark=spark)
+    finally:
+        spark.conf.unset(TYPE)
+    assert set(seen) == {"INT96"}
+    [path] = table.refresh().scan().paths()
+    assert pq.read_metadata(path).row_group(0).column(1).physical_type == "INT64"
 
 
 def test_a_session_that_another_thread_stops_is_told(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

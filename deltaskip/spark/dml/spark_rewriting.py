@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.dataframe import can_read
 from deltaskip.spark.session.own_texts import own_column
-from deltaskip.spark.session.session_settings import described_jobs, session_settings
+from deltaskip.spark.session.session_settings import described_jobs, is_classic, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
 from deltaskip.sparkexpr import types as t
@@ -55,8 +55,8 @@ _BUILDING = new_lock()
 
 
 def writing_session(spark: SparkSession) -> AbstractContextManager[None]:
-    """Return a context in which several threads may write files: the session has all settings that they need."""
-    return session_settings(spark, WRITE_SETTINGS)
+    """Return a context in which several threads may write files through a server, whose session has their settings."""
+    return nullcontext() if is_classic(spark) else session_settings(spark, WRITE_SETTINGS)
 
 
 class SparkRewriting(Rewriting):

@@ -7,12 +7,14 @@ for the time of an operation. Operations of threads overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from copy import copy
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import SparkSession
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning, SparkUnavailable
@@ -105,6 +107,27 @@ def session_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterat
             get = partial(spark.conf.get, key, None)
             held.enter_context(holding((session, key), value, get, partial(_put, spark, key)))
         yield
+
+
+def with_settings(frame: DataFrame, settings: Mapping[str, str]) -> tuple[DataFrame, AbstractContextManager[None]]:
+    """Return the rows of a DataFrame for a job that needs settings, and a context in which the job has them.
+
+    In a classic process the rows are those of a clone of the session, so that jobs that other threads start have the
+    settings of the session. A server of Spark Connect has them set within the context.
+    """
+    spark = frame.sparkSession
+    if not is_classic(spark):
+        return frame, session_settings(spark, settings)
+    clone = java_session(spark).cloneSession()
+    for key, value in settings.items():
+        clone.sessionState().conf().setConfString(key, value)
+    # The constructor would give the clone to RDD.toDF.
+    own = copy(spark)
+    vars(own).update(_jsparkSession=clone)
+    vars(own).pop("_conf", None)
+    java = java_view(spark).org.apache.spark.sql
+    made = java.Dataset if pyspark.__version__.startswith("3.") else java.classic.Dataset
+    return DataFrame(made.ofRows(clone, java_frame(frame).queryExecution().analyzed()), own), nullcontext()
 
 
 def _put(spark: SparkSession, key: str, value: str | None) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from deltaskip.actions.partition_folders import folder_pairs
 from deltaskip.spark.read.file_paths import spark_paths
-from deltaskip.spark.session.session_settings import described_jobs, session_settings
+from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
@@ -64,12 +64,11 @@ def write_parquet(
     *,
     codec: str | None = None,
     options: Mapping[str, str] | None = None,
-    settings: Mapping[str, str] | None = None,
 ) -> pa.Table:
     """Write the rows of a DataFrame as Parquet files, and list them. After an error the folder is deleted.
 
     Args:
-        frame: The rows, with the columns of the files by physical name.
+        frame: The rows, with the columns of the files by physical name. Its session has WRITE_SETTINGS.
         storage: The storage of the table.
         root: Location of the table.
         folder: A new folder below the root, see `new_folder`.
@@ -77,7 +76,6 @@ def write_parquet(
             rows that differ in one are in different files.
         codec: Compression codec, as Spark names it; None for that of the session.
         options: Further options of Spark's Parquet writer, such as maxRecordsPerFile.
-        settings: Further settings of the session for the job.
 
     Returns:
         WRITTEN_SCHEMA, sorted by path. Spark writes an empty file if the DataFrame has no rows.
@@ -94,7 +92,7 @@ def write_parquet(
         writer = writer.partitionBy(*partition_columns)
     try:
         spark = frame.sparkSession
-        with described_jobs(spark, f"write to {root}"), session_settings(spark, {**WRITE_SETTINGS, **(settings or {})}):
+        with described_jobs(spark, f"write to {root}"):
             [path] = spark_paths(spark, [uri_of(location)], getattr(storage, "options", None))
             writer.parquet(path)
         files = files_below(storage, location, lambda each: "=" in each.name)

@@ -33,9 +33,9 @@ from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.releases import counted_rows, union_of_frames
-from deltaskip.spark.session.session_settings import SESSION_CODEC, SESSION_MAX_ROWS, described_jobs
+from deltaskip.spark.session.session_settings import SESSION_CODEC, SESSION_MAX_ROWS, described_jobs, with_settings
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
-from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
+from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, new_folder, write_parquet
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.stats.computation import statistics_request
@@ -96,6 +96,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
         texts = _folder_columns(layout)
         stored = stored.select(*_data_columns(plan, layout), *_partition_texts(frame.sparkSession, layout, texts))
         stored, settings = _balanced(stored, texts, layout)
+        stored, in_settings = with_settings(stored, {**WRITE_SETTINGS, **settings})
         # Below the sort: Spark must see the order of the rows that it writes.
         stored, counted = counted_rows(stored)
         if layout.sort_by:
@@ -112,8 +113,8 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
         if codec is None and frame.sparkSession.conf.get(SESSION_CODEC, None) is None:
             codec = DEFAULT_CODEC
         target = layout.storage, layout.root, folder
-        with _violations_named(plans):
-            found = write_parquet(stored, *target, texts, codec=codec, options=options, settings=settings)
+        with _violations_named(plans), in_settings:
+            found = write_parquet(stored, *target, texts, codec=codec, options=options)
     try:
         files = _with_facts(frame, found.to_pylist(), _numbered_columns(plan, layout), layout)
         _check_complete(sum(file.rows for file in files), counted(), join(layout.root, folder))
