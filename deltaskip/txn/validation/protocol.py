@@ -84,7 +84,7 @@ def feature_violations(facts: CommitFacts) -> Iterator[Violation]:
     if got:
         raise UnsupportedFeature(
             f"{after} has the table feature {', '.join(got)}, which deltaskip only keeps in tables that have it: "
-            f"create the table with a client that builds metadata trees."
+            f"create the table with a client that gives tables the feature, such as delta-spark."
         )
     check_readable(protocol, facts.metadata.configuration, base.root, base.version + 1, is_managed(base.storage))
     check_writable(protocol, facts.properties, facts.schema, after, summary)
