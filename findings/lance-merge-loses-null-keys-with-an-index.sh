@@ -5,6 +5,7 @@
 # makes the merge faster and changes no rows. NULL matches nothing, as in SQL's MERGE.
 # pylance 14.0.2: without an index the row with the key NULL is inserted; with an index BTREE it is neither inserted nor
 # does it replace the row with NULL: it is lost, without an error. With when_not_matched_by_source_delete() it is inserted.
+# (Lance's issues have NULL keys of merges; the documentation has not.)
 #
 # Output seen:
 #    no index: [(1, 'A'), (2, 'b'), (5, 'E'), (None, 'C'), (None, 'c')]
