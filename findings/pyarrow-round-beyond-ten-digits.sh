@@ -3,8 +3,8 @@
 #
 # The guess: round(0.1, ndigits=11) is 0.1, as in Python, NumPy, DuckDB and in pyarrow itself for ten digits.
 # pyarrow 26.0.1 multiplies and divides by a power of ten with the precision of Float32, which has 10^10 and no power beyond
-# it exactly: 0.1 becomes 0.099999999998, and 1234567890123.0 rounded to -11 digits 1199999975424. So does a Series
-# of pandas 3.1.1 with the type double[pyarrow]. Decimals are right.
+# it exactly: 0.1 becomes 0.099999999998, and 1234567890123.0 rounded to -11 digits 1199999975424. So it is in a Series of
+# pandas 3.1.1 with the type double[pyarrow]. Decimals are right.
 #
 # Output seen:
 #    round(0.1, 10): 0.1
