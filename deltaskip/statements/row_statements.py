@@ -411,5 +411,12 @@ def _rows(query: str, run: Callable[[str], Any], most: int) -> list[Any]:
                     f"The query ({query}) in a predicate of DELETE or UPDATE has values of the type {kind}, which "
                     f"cannot be written into the predicate: {_INSTEAD}."
                 )
-    found: list[Any] = frame.limit(most).collect()
+    try:
+        found: list[Any] = frame.limit(most).collect()
+    except (ValueError, OverflowError) as error:
+        # Python's dates end.
+        raise InvalidArgument(
+            f"The query ({query}) in a predicate of DELETE or UPDATE has a date outside of the years 1 to 9999, which "
+            f"cannot be written into the predicate: {_INSTEAD}."
+        ) from error
     return found

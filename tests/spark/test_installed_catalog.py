@@ -446,6 +446,16 @@ def test_names_of_statements_mean_what_spark_resolves(spark: Any, lake: Any, cat
         lake("DROP TABLE lake.src")
 
 
+def test_dates_of_a_query_that_python_does_not_have_are_refused(spark: Any, catalog: Any) -> None:
+    table = catalog.create_table("db.far", "id BIGINT, k DATE")
+    for text in ("DATE'+10000-01-01'", "DATE'-0044-03-15'"):
+        spark.sql(f"SELECT {text} AS k").createOrReplaceTempView("far")
+        with pytest.raises(ds.InvalidArgument, match="a date outside of the years 1 to 9999, which cannot be written"):
+            catalog.sql(spark, "DELETE FROM db.far WHERE k IN (SELECT k FROM far)")
+    assert table.refresh().version == 0
+    catalog.drop_table("db.far")
+
+
 def test_queries_in_a_statement_read_the_version_that_it_changes(lake: Any, catalog: Any, changed: Any) -> None:
     """Not an older one that Spark has cached: rows that another program has added would be deleted."""
     statements = {
