@@ -83,7 +83,7 @@ def note(scan: LogScan) -> None:
             os.write(opened, data)
         finally:
             os.close(opened)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         warn(
             f"The journal {options.journal} cannot be written: {error}; set deltaskip.options.journal.",
             MaintenanceWarning,
@@ -104,7 +104,7 @@ def noted(table_root: str) -> Sequence[TableQuery]:
     try:
         with open(encoded(path), encoding="utf-8", errors="replace") as lines:
             found = Counter(query for line in lines if (query := _query(line, redacted(table_root))) is not None)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise InvalidArgument(f"The journal {path} cannot be read: {error}.") from error
     if not found:
         raise InvalidArgument(f"The journal {path} has no queries of {table_root}: pass queries.")

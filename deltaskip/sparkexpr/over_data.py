@@ -153,7 +153,9 @@ def _table(data: Any) -> tuple[pa.Table, StructType]:
             table = pa.table(data)
         else:
             raise InvalidArgumentType.of("data", "a DataFrame of pandas or Polars, or Arrow data", data)
-    except (pa.ArrowException, ValueError) as error:
+    except InvalidArgumentType:
+        raise
+    except Exception as error:  # of a method of the data
         raise InvalidArgument(f"The data cannot be read as Arrow: {first_line(error)}.") from error
     return table, from_arrow(table.schema)
 

@@ -32,6 +32,11 @@ EXPRESSIONS = (
 )  # fmt: skip
 
 
+class _Raising:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise LookupError("mine")
+
+
 def frames() -> dict[str, Any]:
     return {
         "table": TABLE, "batch": TABLE.to_batches()[0], "reader": TABLE.to_reader(), "polars": pl.from_arrow(TABLE),
@@ -83,6 +88,8 @@ def test_an_error_is_that_of_spark_or_names_the_argument() -> None:
         evaluate("nmae", TABLE)
     with pytest.raises(InvalidArgumentType, match="data must be a DataFrame of pandas or Polars, or Arrow data"):
         evaluate("id", {"id": [1]})
+    with pytest.raises(InvalidArgument, match="The data cannot be read as Arrow: mine"):
+        evaluate("id", _Raising())
     with pytest.raises(InvalidArgumentType, match="expression must be SQL text or a Column"):
         evaluate(5, TABLE)
     with pytest.raises(InvalidArgument, match=r"The column t of type timestamp.ns. .* cast it before"):

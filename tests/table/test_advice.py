@@ -153,11 +153,9 @@ def test_the_journal_has_what_scans_were_asked_and_advice_reads_it(tmp_path: Pat
         assert len(path.read_text().splitlines()) == lines, "advice notes nothing"
     assert path.stat().st_mode & 0o077 == 0
     assert json.loads(path.read_text().splitlines()[0])["version"] == FILES
-    with (
-        ds.options.changed(journal=str(tmp_path / "no folder/journal")),
-        pytest.warns(MaintenanceWarning, match="journal"),
-    ):
-        assert table.scan("id = 5").count() == 1
+    for wrong in (str(tmp_path / "no folder/journal"), "\0"):
+        with ds.options.changed(journal=wrong), pytest.warns(MaintenanceWarning, match="journal"):
+            assert table.scan("id = 5").count() == 1
 
 
 def test_damaged_lines_of_a_journal_are_left_out(tmp_path: Path) -> None:
