@@ -134,7 +134,7 @@ def from_arrow(schema: pa.Schema) -> t.StructType:
     unit: a column of nanoseconds must be declared. The extension type arrow.parquet.variant becomes variant,
     arrow.bool8 boolean, arrow.uuid binary of 16 bytes and arrow.json string, with unchanged values. geoarrow.wkb
     becomes geometry, or geography if its edges are not planar. A struct of two binaries stays a struct, because it
-    cannot be distinguished from a variant.
+    cannot be distinguished from a variant, unless it has the mark of Spark's `toArrow`.
 
     A duration becomes an interval from days to seconds.
 
@@ -174,6 +174,8 @@ def from_arrow_type(arrow: pa.DataType) -> t.DataType:
     if pa.types.is_struct(arrow):
         if (shapes := _shapes_of_spark(arrow)) is not None:
             return shapes
+        if _is_variant_of_spark(arrow):
+            return t.VARIANT
         return t.StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
     if pa.types.is_map(arrow):
         key, value = _field_type(arrow.key_field), _field_type(arrow.item_field)
@@ -226,6 +228,17 @@ def _extension_metadata_of(field: pa.Field) -> str:
     if isinstance(field.type, pa.ExtensionType):
         return str(field.type.__arrow_ext_serialize__().decode())
     return str((field.metadata or {}).get(_EXTENSION_METADATA.encode(), b"").decode(errors="replace"))
+
+
+def _is_variant_of_spark(arrow: pa.StructType) -> bool:
+    """Whether a struct is a variant of `DataFrame.toArrow`, as the metadata of its field `metadata` says.
+
+    # Spark 4.1, ArrowUtils.isVariantField
+    """
+    if {f.name for f in arrow} != {f.name for f in VARIANT_STORAGE}:
+        return False
+    marked = (arrow.field("metadata").metadata or {}).get(b"variant") == b"true"
+    return marked and all(pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type) for f in arrow)
 
 
 def _shapes_of_spark(arrow: pa.StructType) -> t.DataType | None:

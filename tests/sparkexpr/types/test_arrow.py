@@ -63,3 +63,16 @@ def test_types_that_are_not_known_here_are_refused_with_the_column():
     schema = t.StructType((t.StructField("s", t.StructType((t.StructField("g", t.UnknownType('"geometry"')),))),))
     with pytest.raises(SchemaError, match=r"'s'.*'g'.*geometry"):
         t.arrow_schema(schema)
+
+
+def test_a_variant_of_spark_is_known_by_its_mark() -> None:
+    marked = pa.field("metadata", pa.binary(), False, {"variant": "true"})
+    plain = pa.field("metadata", pa.binary(), False)
+    for other in (pa.binary(), pa.large_binary()):
+        for last, wanted in ((marked, t.VARIANT), (plain, None)):
+            found = t.from_arrow_type(pa.struct([pa.field("value", other, False), last]))
+            assert found == wanted if wanted is not None else isinstance(found, t.StructType)
+    assert isinstance(t.from_arrow_type(pa.struct([pa.field("value", pa.string()), marked])), t.StructType)
+    assert t.from_arrow_type(pa.list_(pa.struct([pa.field("value", pa.binary()), marked]))) == t.ArrayType(
+        t.VARIANT, True
+    )
