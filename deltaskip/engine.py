@@ -144,6 +144,9 @@ class Engine(Protocol):
         expression, for whose functions and names that are not columns the session is asked, too.
         """
 
+    def active_settings(self) -> SessionMeaning | None:
+        """What the settings of the active session of this process change; None if no session answers."""
+
     def is_classic(self, session: Any) -> bool:
         """Whether a session is one of this process, and not of Spark Connect."""
 
@@ -287,6 +290,14 @@ def in_one_meaning(session: Any, act: Callable[[], _T]) -> _T:
         "The settings of the Spark session were changed each time while a read was planned: give each thread a session "
         "of its own (spark.newSession())."
     )
+
+
+def session_settings() -> SessionMeaning | None:
+    """Return what the settings of the active session change; None without one. Never loads the library.
+
+    Unlike `session_meaning`, it does not let this process use the session's rules of time zones.
+    """
+    return _asked(lambda: _loaded().active_settings())
 
 
 def _asked(question: Callable[[], _T]) -> _T | None:

@@ -20,7 +20,7 @@ from deltaskip.spark.columns.frame_columns import as_columns_of, remember_frame
 from deltaskip.spark.columns.from_column import column_to_node, column_to_term
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
-from deltaskip.spark.read.session_meaning import active_session_meaning, session_meaning, substituted
+from deltaskip.spark.read.session_meaning import active_session_meaning, active_settings, session_meaning, substituted
 from deltaskip.spark.session.active import (
     active_session,
     active_session_function,
@@ -147,6 +147,9 @@ class SparkEngine(Engine):
         if session is None:
             return active_session_meaning(given, schema)
         return session_meaning(checked(session), [given], schema)
+
+    def active_settings(self) -> SessionMeaning | None:
+        return active_settings()
 
     def is_classic(self, session: SparkSession) -> bool:
         return is_classic(checked(session))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from deltaskip.engine import session_meaning
+from deltaskip.engine import session_settings
 from deltaskip.errors import CommitConflict, WriteWarning, shown
 from deltaskip.log import Snapshot, refresh
 from deltaskip.sparkexpr.meaning import SessionMeaning
@@ -54,7 +54,7 @@ def commit_operation(
             if cost is not None:
                 transaction.cost = cost.repeat()
             cost = transaction.cost
-            meaning = session_meaning(None, None)
+            meaning = session_settings()
             try:
                 result = _tried(transaction, act, options.txn, meaning)
                 given.followed_by = transaction.after
@@ -83,7 +83,7 @@ def _tried(
         return WriteResult(None, transaction.operation, nothing_written=repeated)
     metrics = act(transaction)
     transaction.set_metrics(metrics)
-    if transaction.changes.scans and session_meaning(None, None) != meaning:
+    if transaction.changes.scans and session_settings() != meaning:
         raise CommitConflict(
             f"The settings of the Spark session were changed while rows of {transaction.snapshot.root} were chosen: "
             f"repeat the operation, and give each thread a session of its own (spark.newSession()).",

@@ -291,6 +291,26 @@ def test_manifests_of_other_writers_are_named_again(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        # Z85 has the percent sign, and is not decoded.
+        ("u", "nJk-+1l1aiS}Kq1u54%ccw"),
+        ("u", "k-+1l1aiS}Kq1u54%c3w"),
+        ("p", "file:///a%20b/deletion_vector.bin"),
+        ("r", "x%20y/z.bin"),
+    ],
+)
+def test_locations_of_vectors_come_back(tmp_path: Path, kind: str, path: str) -> None:
+    table = made(tmp_path / "t", "adaptiveMetadata")
+    table.append(rows([1, 2], 1))
+    vector = {"storageType": kind, "pathOrInlineDv": path, "offset": 1, "sizeInBytes": 36, "cardinality": 1}
+    rewritten(tmp_path / "t", 1, {"deletionVector": vector})
+    before = files(ds.DeltaTable(str(tmp_path / "t")))
+    assert ds.DeltaTable(str(tmp_path / "t")).checkpoint().written
+    assert files(ds.DeltaTable(str(tmp_path / "t"))) == before
+
+
 def test_nothing_is_left_of_a_tree_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", "adaptiveMetadata")
     for number in range(4):

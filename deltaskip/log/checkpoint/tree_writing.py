@@ -246,7 +246,11 @@ class _Layout:
         names = arrow_array(files, pa.string()).take(named.indices)
         by_uuid = pc.binary_join_element_wise(folders, slash, names, NOTHING)
         absolute = pc.equal(kinds, arrow_scalar("p", pa.string()))
-        locations = pc.if_else(is_named, by_uuid, pc.if_else(absolute, decode_paths(where), where))
+        try:
+            decoded = decode_paths(pc.if_else(absolute, where, NOTHING))
+        except ValueError as error:
+            raise self.refused(f"{error}.") from error
+        locations = pc.if_else(is_named, by_uuid, pc.if_else(absolute, decoded, where))
         size = pc.struct_field(vectors, "sizeInBytes").cast(pa.int64())
         values = {
             155: locations,

@@ -63,12 +63,11 @@ def meaning_in_flight(
     The first is right unless functions of the session hide Spark's.
     """
     use_session_rules(spark)
-    settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
-    ansi, zone = (settings.get(key) or _default(spark, key) for key in (_ANSI, _ZONE))
+    settings = _settings(spark)
     expressions = [part for each in given for part in _parts(each)]
     if any(_calls(each) for each in expressions):
         settings |= _language(spark)
-    meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
+    meaning = _of_settings(spark, settings)
     texts: dict[str, str | None] = {}
     for each in expressions:
         if isinstance(each, str) and replaces_variables(each, settings):
@@ -107,6 +106,24 @@ def active_session_meaning(given: object, schema: StructType | None) -> SessionM
         return None if active is None else session_meaning(active, [given], schema, at_once=True)
     except Exception:  # a session that was stopped, or whose server is gone
         return None
+
+
+def active_settings() -> SessionMeaning | None:
+    """What the settings of the active session of this process change; None if no session answers."""
+    try:
+        active = running_session()
+        return None if active is None else _of_settings(active, _settings(active))
+    except Exception:  # a session that was stopped, or whose server is gone
+        return None
+
+
+def _settings(spark: SparkSession) -> dict[str, str]:
+    return {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
+
+
+def _of_settings(spark: SparkSession, settings: Mapping[str, str]) -> SessionMeaning:
+    ansi, zone = (settings.get(key) or _default(spark, key) for key in (_ANSI, _ZONE))
+    return SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
 
 
 def _default(spark: SparkSession, key: str) -> str:
