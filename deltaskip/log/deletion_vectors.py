@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR_FIELDS, STORAGE_TYPES, DeletionVectorDescriptor, hadoop_path, table_key
+from deltaskip.actions.file_actions import UUID_CHARACTERS
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipError, UnsupportedFeature
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
@@ -27,7 +28,6 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.storage import Storage, is_local, join, storage_for
 from deltaskip.storage.gate import delete_file
 
-_UUID_CHARACTERS = 20
 _FORMAT_VERSION = 1
 _SIZE_BYTES = 4
 _CHECKSUM_BYTES = 4
@@ -59,10 +59,10 @@ def vector_location(table_root: str, descriptor: DeletionVectorDescriptor) -> st
             case "p":
                 return hadoop_path(table_root, text)
             case "u":
-                if len(text) < _UUID_CHARACTERS:
-                    raise ValueError(f"{text!r} is shorter than the {_UUID_CHARACTERS} characters of a UUID")
+                if len(text) < UUID_CHARACTERS:
+                    raise ValueError(f"{text!r} is shorter than the {UUID_CHARACTERS} characters of a UUID")
                 prefix = vector_folder(descriptor)
-                name = _file_name(UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:])))
+                name = vector_file_name(UUID(bytes=z85_decode(text[-UUID_CHARACTERS:])))
                 # The prefix is the literal name of a folder, but hadoop_path decodes its argument.
                 return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
             case "r":
@@ -80,7 +80,7 @@ def vector_location(table_root: str, descriptor: DeletionVectorDescriptor) -> st
 
 def vector_folder(descriptor: DeletionVectorDescriptor) -> str:
     """Return the folder of the vector's file below the table, from a descriptor of storage type u."""
-    return descriptor.path_or_inline_dv[:-_UUID_CHARACTERS]
+    return descriptor.path_or_inline_dv[:-UUID_CHARACTERS]
 
 
 def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:
@@ -243,12 +243,13 @@ def write_deletion_vectors(
 def _put_vectors(
     put: Callable[[str, bytes], None], root: str, prefix: str, name: UUID, content: bytearray, paths: list[str]
 ) -> None:
-    path = f"{prefix}/{_file_name(name)}" if prefix else _file_name(name)
+    path = f"{prefix}/{vector_file_name(name)}" if prefix else vector_file_name(name)
     paths.append(path)
     put(join(root, path), bytes(content))
 
 
-def _file_name(name: UUID) -> str:
+def vector_file_name(name: UUID) -> str:
+    """Return the name of the file of vectors of storage type u."""
     return f"deletion_vector_{name}.bin"
 
 

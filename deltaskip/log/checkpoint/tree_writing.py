@@ -29,6 +29,7 @@ from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode
 from deltaskip.log.checkpoint import manifests as m
 from deltaskip.log.checkpoint.action_structs import AddRows
+from deltaskip.log.deletion_vectors import vector_file_name
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import PARQUET_ID
@@ -238,7 +239,7 @@ class _Layout:
         is_named = pc.equal(kinds, arrow_scalar("u", pa.string()))
         used = set(pc.unique(named.indices.filter(is_named)).to_pylist())
         files = [
-            f"deletion_vector_{UUID(bytes=z85_decode(text))}.bin" if at in used else None
+            vector_file_name(UUID(bytes=z85_decode(text))) if at in used else None
             for at, text in enumerate(named.dictionary.to_pylist())
         ]
         folders = pc.utf8_slice_codeunits(where, 0, -UUID_CHARACTERS)
