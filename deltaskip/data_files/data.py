@@ -64,8 +64,9 @@ class GivenRows:
         self._data = data
         self._name = name
         self._schema: StructType | None = None
-        # Cached rows, in the layout in which they were given.
+        # Cached rows, in the layout in which they were given, which are the rows from then on.
         self._kept: pa.Table | None = None
+        self._is_read = False
         if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
             engine("Writing a DataFrame", WritingEngine).check_frame(data, name)
             self._frame = data
@@ -87,7 +88,7 @@ class GivenRows:
                 raise InvalidArgument(
                     f"Spark cannot determine the columns of {self._name}: {_first_line(error)}"
                 ) from error
-        given = self._opened().schema if self._kept is None else self._kept.schema
+        given = self._opened().schema
         self._schema = incoming_schema(given, table_schema)
         return self._schema
 
@@ -164,13 +165,21 @@ class GivenRows:
         return replace(written, identities=rows.identities)
 
     def _opened(self) -> pa.RecordBatchReader:
-        """A reader of the rows from which nothing was read yet."""
+        """A reader of the rows from which nothing was read yet. A stream that was read would have no more rows."""
+        if self._kept is not None:
+            return self._kept.to_reader()
         if self._reader is None:
+            if self._is_read and not self.repeatable:
+                raise InvalidArgument(
+                    f"The rows of {self._name} are a stream, which was read already: pass them as a table, such as "
+                    f"pa.table(rows), to read them again."
+                )
             self._reader = _reader_of(self._data, self._name)
         return self._reader
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         reader, self._reader = self._opened(), None
+        self._is_read = True
         while True:
             try:
                 batch = reader.read_next_batch()
