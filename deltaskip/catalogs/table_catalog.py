@@ -246,12 +246,12 @@ class TableCatalog(Unpicklable, ABC):
 
         In a query each table of the catalog is read through a scan that skips files; all other names are resolved by
         the session. Types, expressions and queries keep their text as typed. Without a session, a SELECT is run as by
-        `deltaskip.sql`: by a scan if it has only columns, a WHERE and a LIMIT, and by DuckDB, in its SQL, otherwise.
+        `deltaskip.sql`, by a scan or by DuckDB. Its rows are written by INSERT, CREATE TABLE … AS and MERGE only if
+        DuckDB cannot compute others than Spark.
 
         Args:
             spark: A session, classic or Connect. It may be None, or be left out so that the text comes first, for
-                SELECT, statements that read no rows, INSERT of constants, and DELETE and UPDATE by expressions that
-                deltaskip evaluates itself.
+                statements with expressions that deltaskip evaluates itself.
             text: One statement.
             params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in
                 DeltaTable.scan.
@@ -261,7 +261,8 @@ class TableCatalog(Unpicklable, ABC):
             table without a session. Statements other than queries have run when the method returns.
 
         Raises:
-            PredicateError: The text is not a statement, or Spark refuses its query.
+            PredicateError: The text is not a statement, Spark or DuckDB refuses its query, or DuckDB may compute other
+                rows to write than Spark.
             InvalidArgument: The statement is not supported; the message names what to use instead.
             SparkUnavailable: The statement needs a session.
             DeltaSkipError: As raised by the methods that the statement calls.

@@ -52,12 +52,13 @@ def rows_of_relation(relation: Any, name: str) -> pa.RecordBatchReader:
 
 
 def arrow_answer(relation: Any) -> pa.RecordBatchReader:
-    """Return the rows of a query of DuckDB.
+    """Return the rows of a query of DuckDB. Sums of integers are BIGINT, as in Spark.
 
-    Raises PredicateError for a column whose type Arrow lacks, or an interval that is too long for it.
+    Raises PredicateError for a column whose type Arrow lacks, or an interval that is too long for it; while the rows
+    are read, DuckDB raises its error for a sum beyond BIGINT.
     """
     columns: list[str] = []
-    intervals = False
+    changes = False
     for at, (column, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
         shown, name, is_interval = display_name([column]), column.replace('"', '""'), kind.id == "interval"
         if odd := _duckdb_types(kind) & ({*_WITHOUT_ARROW} if is_interval else {*_WITHOUT_ARROW, "interval"}):
@@ -65,13 +66,14 @@ def arrow_answer(relation: Any) -> pa.RecordBatchReader:
                 f"The column {shown} of the query has values of DuckDB's type {odd.pop().upper()}, which Arrow lacks: "
                 f"cast it, as in CAST({shown} AS VARCHAR)."
             )
-        intervals |= is_interval
+        changes |= is_interval or kind.id == "hugeint"
         # DuckDB gives nanoseconds, and multiplies without a check.
         long = f"abs(datepart('hour', #{at})) >= {_LONGEST_HOURS}"
         quoted = shown.replace("'", "''")
         error = f"error('The column {quoted} has an interval of more than 292 years, which Arrow lacks.')"
-        columns.append((f"CASE WHEN {long} THEN {error} ELSE #{at} END" if is_interval else f"#{at}") + f' AS "{name}"')
-    return pa.RecordBatchReader.from_stream(relation.project(", ".join(columns)) if intervals else relation)
+        exact = f"CASE WHEN {long} THEN {error} ELSE #{at} END" if is_interval else f"#{at}"
+        columns.append((f"CAST(#{at} AS BIGINT)" if kind.id == "hugeint" else exact) + f' AS "{name}"')
+    return pa.RecordBatchReader.from_stream(relation.project(", ".join(columns)) if changes else relation)
 
 
 def _duckdb_types(kind: Any) -> set[str]:

@@ -168,9 +168,9 @@ def wider_type(left: t.DataType, right: t.DataType, *, ansi: bool = True) -> t.D
     return _promoted_string(left, right, ansi)
 
 
-def plain_wider_type(left: t.DataType, right: t.DataType) -> t.DataType | None:
-    """Like `wider_type` in ANSI mode, but a string and a value of another type have no common type."""
-    met = wider_type(left, right)
+def plain_wider_type(left: t.DataType, right: t.DataType, *, ansi: bool = True) -> t.DataType | None:
+    """Like `wider_type`, but a string and a value of another type have no common type."""
+    met = wider_type(left, right, ansi=ansi)
     return None if met is None or _promotes(left, met) or _promotes(right, met) else met
 
 

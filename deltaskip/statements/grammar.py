@@ -46,14 +46,14 @@ class StatementForm:
         begins: The words with which it begins, each with its alternatives.
         form: How it is written.
         becomes: The method that runs it.
-        spark: Whether it needs a session: "no", "yes", or "for expressions" and queries that deltaskip cannot evaluate.
+        spark: Whether it needs a session: "no", or "for expressions" and queries that deltaskip cannot evaluate.
         read: Reads the statement after its first words.
     """
 
     begins: tuple[tuple[str, ...], ...]
     form: str
     becomes: str
-    spark: Literal["no", "yes", "for expressions"]
+    spark: Literal["no", "for expressions"]
     read: Callable[[StatementReader], Statement]
 
 
@@ -148,7 +148,7 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source or (query) [alias] ON condition "
         "WHEN [NOT] MATCHED [BY SOURCE] [AND condition] THEN UPDATE SET …, INSERT … or DELETE, …",
         "DeltaTable.merge",
-        "yes",
+        "for expressions",
         MergeInto.read,
     ),
     StatementForm((("OPTIMIZE",),), "OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (columns)]",
@@ -163,8 +163,10 @@ GRAMMAR: tuple[StatementForm, ...] = (
     StatementForm((("GENERATE",),), "GENERATE symlink_format_manifest FOR TABLE name", "DeltaTable.generate", "no",
         Generate.read),
     StatementForm((QUERY_WORDS,), "SELECT, WITH, FROM, VALUES and TABLE",
-        "Spark's query over `scan(where)` of each table", "yes", _query),
-    StatementForm((("EXPLAIN",),), "EXPLAIN [EXTENDED or FORMATTED] query", "Spark's plan of the query", "yes",
+        "Spark's query over `scan(where)` of each table; without a session a scan, or DuckDB", "for expressions",
+        _query),
+    StatementForm((("EXPLAIN",),), "EXPLAIN [EXTENDED or FORMATTED] query",
+        "Spark's plan of the query; without a session the files of each scan", "for expressions",
         _explain),
 )  # fmt: skip
 """The first form whose words a statement begins with reads it."""

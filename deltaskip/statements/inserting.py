@@ -20,14 +20,16 @@ from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import parse_sql, sql_name
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.coerce import cast_to, plain_wider_type, type_of
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
+from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.statements.answers import NO_ROWS, visible_columns
+from deltaskip.statements.query_rows import QueryRows
 from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.table import DeltaTable
@@ -151,7 +153,12 @@ class Insert(Statement):
             _check_count(len(frame.columns), columns, shown)
             frame = _with_names(frame, columns, bool(self.columns), shown)
         given = {field.name: value for field, value in fixed if value is not None}
-        if given:
+        if given and isinstance(frame, QueryRows):
+            now = current_micros()
+            frame = frame.with_constants(
+                {name: _column([value], now, session.time_zone) for name, value in given.items()}
+            )
+        elif given:
             frame = frame.selectExpr("*", *given.values()).toDF(*frame.columns, *given)
         return _write(session, self, table, frame, scans, fixed)
 
@@ -222,14 +229,21 @@ def _with_names(frame: Any, columns: Sequence[t.StructField], listed: bool, show
     nested = [field for field in columns if any(isinstance(each, t.StructType) for each in t.nested_types(field.type))]
     if not nested:
         return frame
-    given = schema_of(frame.select(*(quoted_name(field.name) for field in nested)).schema)
+    given = frame if isinstance(frame, QueryRows) else frame.select(*(quoted_name(field.name) for field in nested))
+    types = {field.name: field.type for field in schema_of(given.schema).fields}
     casts = {}
-    for field, source in zip(nested, given.fields, strict=True):
-        named = _named(source.type, field.type, f"{t.display_name([field.name])} of {shown}", by_position, inside)
-        if named != source.type:
+    for field in nested:
+        where, source = f"{t.display_name([field.name])} of {shown}", types[field.name]
+        named = _named(source, field.type, where, by_position, inside)
+        if named != source:
             casts[field.name] = exact_type_text(named)
     if not casts:
         return frame
+    if isinstance(frame, QueryRows):
+        raise SchemaError(
+            f"The fields of structs for {', '.join(casts)} of {shown} have other names than the table's: give them "
+            f"these names, or pass a session as the first argument of sql()."
+        )
     # Names that no setting takes for regular expressions.
     frame = frame.toDF(*(f"c{i}" for i in range(len(names))))
     found = zip(names, map(frame.__getitem__, frame.columns), strict=True)
@@ -410,27 +424,32 @@ def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[t.StructFiel
 
 
 def _column(texts: Sequence[str], now: int, time_zone: str) -> pa.Array:
-    constants = [_constant(text, now, time_zone) for text in texts]
-    kinds = {kind for _, kind in constants if kind != t.VOID}
-    if kinds and kinds <= t.INTEGRAL_BITS.keys():
-        kind: t.DataType = max(kinds, key=lambda each: t.INTEGRAL_BITS[each])
-    elif len(kinds) > 1:
-        raise _only_spark(", ".join(texts))
-    else:
-        kind = next(iter(kinds), t.VOID)
-    return pa.concat_arrays([value.cast(t.arrow_type(kind)) for value, _ in constants])
+    """The values of constants as an array of their common type.
+
+    # Spark 4.1, EvaluateUnresolvedInlineTable: findWiderTypeWithoutStringPromotion
+    """
+    nodes = [bound(parse_sql(text), _NO_COLUMNS, time_zone, now, False) for text in texts]
+    common: t.DataType = t.VOID
+    for node, text in zip(nodes, texts, strict=True):
+        kind = type_of(node)
+        if kind is None or isinstance(kind, t.ArrayType | t.MapType | t.StructType):
+            raise _only_spark(text)
+        met = plain_wider_type(common, kind, ansi=False)
+        if met is None:
+            raise SchemaError(
+                f"The rows of VALUES have values of the types {sql_name(common)} and {sql_name(kind)} in one column, "
+                f"which have no common type: write CAST({text} AS {sql_name(common)})."
+            )
+        common = met
+    return pa.concat_arrays([_constant(node, common, text, time_zone) for node, text in zip(nodes, texts, strict=True)])
 
 
-def _constant(text: str, now: int, time_zone: str) -> tuple[pa.Array, t.DataType]:
-    """The value of a constant, as an array of one, and its type."""
-    node = bound(parse_sql(text), _NO_COLUMNS, time_zone, now, False)
-    kind = type_of(node)
-    if kind is None or isinstance(kind, t.ArrayType | t.MapType | t.StructType):
-        raise _only_spark(text)
+def _constant(node: Node, kind: t.DataType, text: str, time_zone: str) -> pa.Array:
+    """The value of a constant in a type, as an array of one."""
     place = EvaluationPlace("INSERT", "", "", what=text)
     try:
-        constant = LocalExpression(node, _NO_COLUMNS, place, time_zone=time_zone, shown=lambda _: "")
-        return constant.values({}, 1), kind
+        constant = LocalExpression(cast_to(node, kind), _NO_COLUMNS, place, time_zone=time_zone, shown=lambda _: "")
+        return constant.values({}, 1)
     except UnsupportedFeature as error:
         raise _only_spark(text) from error
 

@@ -35,6 +35,24 @@ def sure_predicate(text: str, tokens: Sequence[SqlToken], reference: Reference, 
         reference: The table in the query.
         schema: Its columns.
     """
+    place = own_where(text, tokens, reference)
+    if place is None:
+        return None
+    try:
+        where = parse_sql(text[slice(*place)])
+    except PredicateError:
+        return None
+    terms = [_sure(each, reference.alias, schema) for each in _terms(where)]
+    found = [to_sql(each) for each in terms if each is not None]
+    return " AND ".join(f"({each})" for each in found) or None
+
+
+def own_where(text: str, tokens: Sequence[SqlToken], reference: Reference) -> tuple[int, int] | None:
+    """Return start and end of the WHERE of a table that stands alone in its FROM; None for none.
+
+    Also None if Spark and DuckDB may read a string or a name of the query differently. For arguments, see
+    `sure_predicate`.
+    """
     # Strings with backslashes are others in DuckDB, and names may stand in double quotes.
     if "\\" in text or '"' in text or any(token.is_word("SAMPLE", "TABLESAMPLE") for token in tokens):
         return None
@@ -47,14 +65,7 @@ def sure_predicate(text: str, tokens: Sequence[SqlToken], reference: Reference, 
         end += tokens[end].kind in ("word", "name") and tokens[end].text == reference.alias
     if end >= len(tokens) or not tokens[end].is_word("WHERE"):
         return None
-    last = _end_of_where(tokens, end + 1)
-    try:
-        where = parse_sql(text[tokens[end].end : tokens[last - 1].end])
-    except PredicateError:
-        return None
-    terms = [_sure(each, reference.alias, schema) for each in _terms(where)]
-    found = [to_sql(each) for each in terms if each is not None]
-    return " AND ".join(f"({each})" for each in found) or None
+    return tokens[end].end, tokens[_end_of_where(tokens, end + 1) - 1].end
 
 
 def join_predicates(predicates: Sequence[str], schema: t.StructType) -> list[str]:

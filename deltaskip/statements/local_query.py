@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.data_files.duckdb_relation import arrow_answer
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, meant
+from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, SchemaError, UnsupportedFeature, meant
 from deltaskip.fork_safety import in_child, new_lock
 from deltaskip.lazy_regex import regex
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
+from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
@@ -28,9 +29,10 @@ from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import read_timestamp
 from deltaskip.statements.join_pruning import without_partnerless
-from deltaskip.statements.local_pushdown import join_predicates, sure_predicate
+from deltaskip.statements.local_projection import Projection, constant_row, evaluated_here, select_items
+from deltaskip.statements.local_pushdown import join_predicates, own_where, sure_predicate
 from deltaskip.statements.queries import QuerySession, required_locally
-from deltaskip.statements.reader import StatementTable, path_of
+from deltaskip.statements.reader import StatementTable, path_of, qualifiers
 from deltaskip.statements.references import Reference, references, renamed
 from deltaskip.table.table import DeltaTable
 
@@ -63,6 +65,8 @@ _of_parents: list[dict[str, Any]] = []
 _lock = new_lock()
 # A path without quotes, or in the function of DuckDB.
 _SOURCE = regex(r"\s+(?:(?i:delta_scan)\(\s*'(?P<call>[^']+)'\s*\)|(?P<path>[\w./~:\-]+))")
+# How DuckDB tells the error of a scan that it reads.
+_OF_A_SCAN = regex(r"(?s)arrow_scan: \w+ failed\(\): [\w ]+: (.*?)\.? Detail: Python exception")
 _EXAMPLE = "SELECT * FROM 'data/orders'"
 
 
@@ -71,7 +75,8 @@ class LocalRows:
     """The rows of a query.
 
     Attributes:
-        batches: A reader of the rows, with the names of columns that Spark gives.
+        batches: A reader of the rows. A column without a name is named as Spark names it, or as it was typed.
+        latest: The scans through which the latest version of tables is read.
         others: The functions and operators of Spark that have the meaning of DuckDB, which may be another one.
         collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
         padded: The columns of the query of type CHAR, for which Spark pads the strings that they are compared with.
@@ -81,6 +86,7 @@ class LocalRows:
     """
 
     batches: pa.RecordBatchReader
+    latest: tuple[TableScan, ...] = ()
     others: tuple[str, ...] = ()
     collated: tuple[str, ...] = ()
     padded: tuple[str, ...] = ()
@@ -139,9 +145,10 @@ class LocalRows:
 def local_rows(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> LocalRows:
     """Return the rows of one SELECT over tables of a session without Spark.
 
-    A table is a path or URI in quotes, or a name that the session knows. Columns of one table with a WHERE in Spark SQL
-    and a LIMIT are read by a scan, which skips files; DuckDB runs any other query in its SQL, and reads only the
-    columns, files and row groups that its filters leave.
+    A table is a path or URI in quotes, or a name that the session knows. Columns and expressions of one table with a
+    WHERE and a LIMIT are read by a scan, which skips files, and evaluated in this process as Spark evaluates them.
+    DuckDB runs any other query in its SQL, and reads only the columns, files and row groups that its filters leave; the
+    WHERE of a table that stands alone in its FROM has the meaning of Spark there, too.
 
     Args:
         session: The tables by name.
@@ -154,22 +161,38 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         PredicateError: DuckDB refuses the query, or a predicate cannot be parsed.
         TableNotFound: There is no table of a name.
     """
-    text, tokens, named, known = _read(session, text, time_zone)
-    with_values = str(with_parameters(text, params))
-    simple = known.simple(with_values)
-    tables = known.tables.values()
-    quoted = _named([*_like_texts(text, tokens)], tables, lambda _: True)
+    constants = _constants(text, params, time_zone)
+    if constants is not None:
+        return LocalRows(constants)
+    query, named, known = _read(session, text, params, time_zone)
+    simple, tables = known.simple(query.with_values), known.tables.values()
+    quoted = _named([*_like_texts(query.text, _tokens(query.text))], tables, lambda _: True)
     if simple is not None:
-        return LocalRows(simple.to_batches(), quoted=quoted)
-    scans = known.scans(with_values, named)
-    rows = _by_duckdb(text, tokens, scans, params, time_zone)
+        scan = simple.scan if isinstance(simple, Projection) else simple
+        return LocalRows(simple.to_batches(), _latest({named[0]: scan}), quoted=quoted)
+    query, scans = known.scans_of(query, named)
+    tokens = _tokens(query.text)
+    rows = _by_duckdb(query, tokens, scans, time_zone)
     collated = _named(tokens, tables, lambda field: bool(field.metadata.get(t.COLLATIONS_KEY)))
     padded = _named(tokens, tables, declares_char)
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
-    others, doubled = _others(text, tokens, floats), _floats(_tokens(with_values)) if floats else ()
+    others, doubled = _others(query.text, tokens, floats), _floats(_tokens(query.with_values)) if floats else ()
     nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
-    sorted_by = _ordered(tokens) if nested else ()
-    return LocalRows(rows, tuple(others), collated, padded, _among(floats, doubled), _among(nested, sorted_by), quoted)
+    found = _among(floats, doubled), _among(nested, _ordered(tokens) if nested else ()), quoted
+    return LocalRows(rows, _latest(scans), tuple(others), collated, padded, *found)
+
+
+def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:
+    """The row of a SELECT without FROM; None for another query, or if only Spark can evaluate it."""
+    text = str(with_parameters(text.strip().rstrip("; \n\t"), params))
+    tokens = _tokens(text)
+    if not tokens or not tokens[0].is_word("SELECT") or any(token.is_word("FROM") for token in tokens):
+        return None
+    try:
+        items = select_items(text, tokens[1:])
+        return None if items is None else constant_row(items, time_zone)
+    except DeltaSkipError:
+        return None
 
 
 def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
@@ -177,15 +200,19 @@ def local_plan(session: QuerySession, text: str, params: object = None, time_zon
 
     For arguments and errors, see `local_rows`.
     """
-    text, _, named, known = _read(session, text, time_zone)
-    with_values = str(with_parameters(text, params))
-    simple = known.simple(with_values)
-    scans = [*known.scans(with_values, named).values()] if simple is None else [simple]
+    query, named, known = _read(session, text, params, time_zone)
+    simple = known.simple(query.with_values)
+    scans = [simple] if simple is not None else [*known.scans_of(query, named)[1].values()]
     return pa.table({"plan": ["\n\n".join(str(scan.explain()) for scan in scans)]})
 
 
-def _read(session: QuerySession, text: str, time_zone: str) -> tuple[str, list[SqlToken], list[Reference], _Known]:
-    """A query without what follows it, its tokens, its tables in the order of the text, and how they are read."""
+def _latest(scans: Mapping[Reference, TableScan | ChangeScan]) -> tuple[TableScan, ...]:
+    at_latest = {ref: scan for ref, scan in scans.items() if ref.name.version is None and ref.name.timestamp is None}
+    return tuple(scan for scan in at_latest.values() if isinstance(scan, TableScan))
+
+
+def _read(session: QuerySession, text: str, params: object, time_zone: str) -> tuple[_Query, list[Reference], _Known]:
+    """A query without what follows it, its tables in the order of the text, and how they are read."""
     text = text.strip().rstrip("; \n\t")
     tokens = _tokens(text)
     if not tokens or not tokens[0].is_word("SELECT", "WITH", "FROM"):
@@ -204,7 +231,7 @@ def _read(session: QuerySession, text: str, time_zone: str) -> tuple[str, list[S
         raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example or _EXAMPLE}")
     # A table that is named twice is read at one version.
     tables = {name: session.table(name) for name in {ref.name: None for ref in named}}
-    return text, tokens, named, _Known(session, tables, time_zone)
+    return _Query(text, params, str(with_parameters(text, params))), named, _Known(session, tables, time_zone)
 
 
 def _tokens(text: str) -> list[SqlToken]:
@@ -228,6 +255,8 @@ def _others(text: str, tokens: Sequence[SqlToken], floats: Collection[str]) -> l
             is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
             if token.text in _OTHER_OPERATORS and not is_list:
                 found[_OTHER_OPERATORS[token.text]] = None
+            if token.text in "/%" and not (after and (after[0].is_word("NULLIF") or _is_not_zero(after[0]))):
+                found[f"{token.text} by zero (write x {token.text} nullif(y, 0))"] = None
         elif token.kind == "string":
             found |= {"texts with backslashes": None} if "\\" in text[token.start : token.end] else {}
             found |= {"X'…'": None} if before is not None and before.is_word("X") and before.end == token.start else {}
@@ -272,6 +301,10 @@ def _floats(tokens: Sequence[SqlToken]) -> Iterator[str]:
         exact = operands and all(each and _is_float(each[0]) for each in operands)
         if not exact and not (sides[1] and sides[1][0].is_word("IS", "AS")):
             yield t.fold_name(token.text)
+
+
+def _is_not_zero(number: SqlToken) -> bool:
+    return number.kind == "number" and number.text.strip("0.").isalnum()
 
 
 def _is_float(number: SqlToken) -> bool:
@@ -328,6 +361,33 @@ def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iter
 
 
 @dataclass(frozen=True, slots=True)
+class _Query:
+    """A query and the values of its parameters.
+
+    Attributes:
+        text: The query.
+        params: The values.
+        with_values: The query with the values in place of its parameters.
+    """
+
+    text: str
+    params: Any
+    with_values: str
+
+    def without(self, place: tuple[int, int], with_values: tuple[int, int]) -> _Query:
+        """The query without a predicate, at its places in both texts, and without the values of its `?`."""
+        params = self.params
+        if params is not None and not isinstance(params, Mapping):
+            marks = [each.start for each in _tokens(self.text) if each.is_symbol("?")]
+            params = [value for at, value in zip(marks, params, strict=True) if not place[0] <= at < place[1]]
+        # Everything else stays in its place.
+        (start, end), (first, last) = place, with_values
+        text = self.text[:start] + " 1".ljust(end - start) + self.text[end:]
+        values = self.with_values[:first] + " 1".ljust(last - first) + self.with_values[last:]
+        return _Query(text, params, values)
+
+
+@dataclass(frozen=True, slots=True)
 class _Known:
     """The tables of a query, and how they are read.
 
@@ -341,8 +401,8 @@ class _Known:
     tables: Mapping[StatementTable, DeltaTable]
     time_zone: str
 
-    def simple(self, text: str) -> TableScan | ChangeScan | None:
-        """The scan of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
+    def simple(self, text: str) -> TableScan | ChangeScan | Projection | None:
+        """The rows of `SELECT expressions FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
         tokens, found = _tokens(text), references(text, paths=True)
         if len(found) != 1 or not tokens[0].is_word("SELECT"):
             return None
@@ -350,8 +410,8 @@ class _Known:
         before = [token for token in tokens[1:] if token.end <= one.start][:-1]
         after = [token for token in tokens if token.start >= one.end]
         columns = _columns(text, before)
-        if columns is None:
-            return None
+        plain = columns is not None and not (after and _is_alias(after, one))
+        after = after if plain else after[_is_alias(after, one) :]
         where, limit = None, None
         if after and after[0].is_word("WHERE"):
             rest = next((i for i, token in enumerate(after[1:], 1) if token.is_word(*_NEXT_WORDS)), len(after))
@@ -364,20 +424,60 @@ class _Known:
             limit, after = int(after[1].text), []
         if after:
             return None
-        return self.scan(one.name, where, columns or None, limit)
+        if plain:
+            return self.scan(one.name, where, columns or None, limit)
+        items = None if '"' in text or "\\" in text else select_items(text, before)
+        if items is None:
+            return None
+        try:
+            return Projection(items, self.evaluated(one, where, limit), qualifiers(one.name.parts, one.alias))
+        except DeltaSkipError:
+            # DuckDB runs the query, or says what is wrong with it.
+            return None
 
-    def scans(self, text: str, named: Sequence[Reference]) -> dict[Reference, TableScan | ChangeScan]:
-        """The scans of the tables of a query for DuckDB, by what mean the same in Spark: predicates, and joins.
+    def evaluated(self, reference: Reference, where: str | None, limit: int | None = None) -> TableScan:
+        """The scan of a table by a predicate of the query. Raises UnsupportedFeature if only Spark can evaluate it."""
+        if reference.name.changes is not None:
+            raise UnsupportedFeature("Changes are read by their own predicate.")
+        if where is not None:
+            own = qualifiers(reference.name.parts, reference.alias)
+            where = unqualified_text(where, self.tables[reference.name].schema, own)
+            evaluated_here(where, self.tables[reference.name].scan(time_zone=self.time_zone), is_condition=True)
+        scan = self.scan(reference.name, where, limit=limit)
+        assert isinstance(scan, TableScan)
+        return scan
 
-        text: The query with the values of its parameters.
+    def scans_of(
+        self, query: _Query, named: Sequence[Reference]
+    ) -> tuple[_Query, dict[Reference, TableScan | ChangeScan]]:
+        """What DuckDB runs of a query, and the scans of its tables, by what means the same in Spark.
+
+        A table that stands alone in its FROM is read by its WHERE as Spark evaluates it, which the query then lacks.
+        Other predicates and joins only skip files.
+
+        Args:
+            query: The query.
+            named: Its tables.
         """
-        tokens = _tokens(text)
-        by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
+        tokens, found = _tokens(query.text), dict[Reference, TableScan | ChangeScan]()
+        given, values, by_place = query.with_values, _tokens(query.with_values), self.by_place(query.with_values)
         assert [ref.name for ref in by_place] == [ref.name for ref in named]
-        found = [
-            self.scan(ref.name, sure_predicate(text, tokens, ref, self.tables[ref.name].schema)) for ref in by_place
-        ]
-        return self.without_partnerless(text, dict(zip(named, found, strict=True)))
+        for ref, at in [*zip(named, by_place, strict=True)][::-1]:
+            place, where = own_where(query.text, tokens, ref), own_where(given, values, at)
+            if place is not None and where is not None:
+                try:
+                    found[ref] = self.evaluated(at, given[slice(*where)])
+                    query = query.without(place, where)
+                    continue
+                except DeltaSkipError:
+                    # DuckDB evaluates it, or says what is wrong with it.
+                    pass
+            found[ref] = self.scan(at.name, sure_predicate(given, values, at, self.tables[at.name].schema))
+        return query, self.without_partnerless(query.with_values, {ref: found[ref] for ref in named})
+
+    def by_place(self, text: str) -> list[Reference]:
+        """The tables in the order of a text."""
+        return [ref for ref in references(text, paths=True) if ref.name in self.tables]
 
     def without_partnerless(
         self, text: str, scans: Mapping[Reference, TableScan | ChangeScan]
@@ -395,8 +495,7 @@ class _Known:
         sizes = [exact_sum(each.files(columns=["size"])["size"]) for each in tables.values() if each.total_files() > 1]
         if max(sizes, default=0) < _LEAST_BYTES:
             return dict(scans)
-        by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
-        names = {ref: f"deltaskip_{number}" for number, ref in enumerate(by_place)}
+        names = {ref: f"deltaskip_{number}" for number, ref in enumerate(self.by_place(text))}
         if "deltaskip_" in text.lower():
             return dict(scans)
         given = dict(zip(names.values(), tables.values(), strict=True))
@@ -433,6 +532,14 @@ class _Known:
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
+def _is_alias(after: Sequence[SqlToken], reference: Reference) -> int:
+    """How many tokens after a table are its alias: 0, 1, or 2 with AS."""
+    has_as = bool(after) and after[0].is_word("AS")
+    name = after[has_as] if len(after) > has_as else None
+    is_name = name is not None and name.kind in ("word", "name") and not (name.is_word("WHERE", "LIMIT") and not has_as)
+    return has_as + 1 if name is not None and is_name and name.text == reference.alias else 0
+
+
 def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
     """The columns of a select list, [] for `*`; None if it has anything else."""
     if len(tokens) == 1 and tokens[0].is_symbol("*"):
@@ -457,11 +564,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
 
 
 def _by_duckdb(
-    text: str,
-    tokens: Sequence[SqlToken],
-    scans: Mapping[Reference, TableScan | ChangeScan],
-    params: object,
-    time_zone: str,
+    query: _Query, tokens: Sequence[SqlToken], scans: Mapping[Reference, TableScan | ChangeScan], time_zone: str
 ) -> pa.RecordBatchReader:
     try:
         import duckdb
@@ -470,12 +573,12 @@ def _by_duckdb(
             "This query needs DuckDB: pip install duckdb. Without it, write SELECT columns FROM 'table' WHERE "
             "predicate LIMIT n."
         ) from error
-    prefix = "deltaskip_"
+    text, prefix = query.text, "deltaskip_"
     while prefix in text.lower():
         prefix += "_"
     views = {ref: f"{prefix}{number}" for number, ref in enumerate(scans)}
     run = _in_double_quotes(renamed(text, views, _identifier))
-    run, values = bound_parameters(run, params)
+    run, values = bound_parameters(run, query.params)
     try:
         connection = _connection(time_zone)
         for ref, scan in scans.items():
@@ -524,6 +627,8 @@ def _told(error: Exception) -> str:
     import duckdb
 
     said = redacted(str(error))
+    read = _OF_A_SCAN.search(said)
+    said = said if read is None else read[1]
     if not isinstance(error, duckdb.InternalException | duckdb.FatalException):
         return said
     with _lock:

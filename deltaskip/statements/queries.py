@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.engine import engine, in_one_meaning
-from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
+from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable, UnsupportedFeature
 from deltaskip.extras import install_command
 from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.reading.read_plan import METADATA
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
-from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import evaluate, parse_sql
 from deltaskip.sparkexpr.nodes import Cast, Literal, Node
 from deltaskip.sparkexpr.types import TIMESTAMP, display_name, fold_name
 from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
@@ -109,19 +109,25 @@ class QuerySession(ABC):
             if micros is None:
                 raise PredicateError(f"{text} is not a time such as '2026-01-31 12:00:00'.")
             return EPOCH + timedelta(microseconds=micros)
-        found = self.query(f"SELECT unix_micros(CAST(({text}) AS TIMESTAMP)) AS micros").collect()[0][0]
+        micros_text = f"unix_micros(CAST(({text}) AS TIMESTAMP))"
+        if self.spark is None:
+            found = self._constant_here(micros_text, text)
+        else:
+            found = self.query(f"SELECT {micros_text} AS micros").collect()[0][0]
         if found is None:
             raise PredicateError(f"{text} is NULL, and not a time.")
         return EPOCH + timedelta(microseconds=found)
 
-    def needed(self, what: str) -> Any:
-        """The session. Raises SparkUnavailable if there is none."""
-        if self.spark is None:
+    def _constant_here(self, text: str, shown: str) -> Any:
+        """The value of a constant, without a session."""
+        from deltaskip.statements.local_projection import ONE_ROW
+
+        try:
+            return evaluate(text, ONE_ROW, time_zone=self.time_zone)[0].as_py()
+        except UnsupportedFeature as error:
             raise SparkUnavailable(
-                f"{what} needs a Spark session: pass it as the first argument of sql(). Without one, a SELECT runs by "
-                f"itself: the rows of sql('SELECT …') can be appended, or be the source of a merge."
-            )
-        return self.spark
+                f"Only Spark can evaluate {shown}: pass a session as the first argument of sql()."
+            ) from error
 
     def query(self, text: str) -> Any:
         """The DataFrame of a query over tables of the catalog and other relations of the session.
@@ -138,7 +144,6 @@ class QuerySession(ABC):
 
     def read(self, text: str) -> tuple[Any, list[TableScan]]:
         """The DataFrame of a query, and the scans through which it reads the latest version of tables."""
-        spark = self.needed("A query")
         named = [ref for ref in references(text) if self.has_table(ref.name.parts)]
         # A table that is named twice is read at one version.
         opened = {name: self.table(name) for name in {ref.name for ref in named}}
@@ -167,7 +172,7 @@ class QuerySession(ABC):
         wanted_by = [ref for ref in names if ref.name.changes is None] if names_metadata(text) else ()
         metadata = [ref for ref in wanted_by if METADATA not in map(fold_name, tables[ref].schema.names)]
         template = query_template(text, names, metadata)
-        return engine("A query").query(spark, template, scans, conditions, [names[ref] for ref in metadata]), [
+        return engine("A query").query(self.spark, template, scans, conditions, [names[ref] for ref in metadata]), [
             scan
             for ref, name in names.items()
             if ref.name.version is None and ref.name.timestamp is None and isinstance(scan := scans[name], TableScan)

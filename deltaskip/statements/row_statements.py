@@ -17,6 +17,7 @@ from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_erro
 from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
+from deltaskip.statements.query_rows import QueryRows
 from deltaskip.statements.reader import NameParts, PartitionValue, StatementReader, qualifiers
 from deltaskip.statements.references import references
 from deltaskip.statements.statement import Statement, StatementSession
@@ -183,13 +184,15 @@ class MergeInto(RowChange):
 
     def change(self, session: StatementSession) -> pa.Table:
         table = session.table(self.name)
-        spark = session.needed("MERGE")
         source = self.source
         text = source.text if source.is_query else f"SELECT * FROM {source.text}"
         frame = session.query(text)
+        # A merge may read its source twice.
+        frame = pa.table(frame) if isinstance(frame, QueryRows) else frame
+        names = frame.column_names if isinstance(frame, pa.Table) else frame.columns
         alias, target = source.alias, self.alias or self.name[-1]
         # Only their names matter here.
-        columns = StructType(tuple(StructField(name, VOID) for name in frame.columns))
+        columns = StructType(tuple(StructField(name, VOID) for name in names))
         named = [(self.name, table.schema)] if self.alias is None else []
         if alias is None and source.is_query:
             # As in Spark, its columns are named without a qualifier.
@@ -215,7 +218,7 @@ class MergeInto(RowChange):
             return qualifier_length(path, after, qualifiers(self.name, self.alias))
 
         builder = table.merge(
-            frame, own(self.on), alias, target, schema_mode="merge" if evolves else "keep", spark=spark
+            frame, own(self.on), alias, target, schema_mode="merge" if evolves else "keep", spark=session.spark
         )
         for clause in self.clauses:
             where = None if clause.where is None else own(clause.where)
@@ -403,14 +406,14 @@ def _rows(query: str, run: Callable[[str], Any], most: int) -> list[Any]:
             f"The query ({query}) in a predicate of DELETE or UPDATE must be one that can run by itself; if it uses "
             f"columns of the table, {_INSTEAD}. {error}"
         ) from error
-    if most > 1:
-        for field in frame.schema.fields:
-            kind = field.dataType.simpleString()
-            if kind not in _TYPES and not kind.startswith("decimal"):
-                raise InvalidArgument(
-                    f"The query ({query}) in a predicate of DELETE or UPDATE has values of the type {kind}, which "
-                    f"cannot be written into the predicate: {_INSTEAD}."
-                )
+    is_local = isinstance(frame, QueryRows)
+    kinds = frame.kinds if is_local else [field.dataType.simpleString() for field in frame.schema.fields]
+    odd = [kind for kind in kinds if kind not in _TYPES and not kind.startswith("decimal")]
+    if most > 1 and odd:
+        raise InvalidArgument(
+            f"The query ({query}) in a predicate of DELETE or UPDATE has values of the type {odd[0]}, which cannot be "
+            f"written into the predicate: {_INSTEAD}."
+        )
     try:
         found: list[Any] = frame.limit(most).collect()
     except (ValueError, OverflowError) as error:

@@ -9,10 +9,12 @@ from typing import Any
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.query_rows import rows_to_write
 from deltaskip.statements.reader import NameParts, path_of, qualifiers
 from deltaskip.table.table import DeltaTable
 
@@ -50,6 +52,14 @@ class StatementSession(QuerySession):
     def has_named(self, parts: NameParts) -> bool:
         """Whether the catalog has a table of a name."""
         return self.catalog.table_exists(self.ident(parts))
+
+    def query(self, text: str) -> Any:
+        """The DataFrame of a query; its `QueryRows` without a session."""
+        return QuerySession.query(self, text) if self.spark is not None else rows_to_write(self, text)[0]
+
+    def read(self, text: str) -> tuple[Any, list[TableScan]]:
+        """The DataFrame or `QueryRows` of a query, and the scans by which it reads the latest version of tables."""
+        return QuerySession.read(self, text) if self.spark is not None else rows_to_write(self, text)
 
     def own(self, text: str, parts: NameParts, alias: str | None, table: DeltaTable) -> str:
         """An expression over the columns of a table, without its name or alias as qualifier."""

@@ -163,10 +163,11 @@ def sql(
     `deltaskip.` or `delta.`, as in ``SELECT * FROM deltaskip.`/data/orders` ``. The session resolves all other names.
     Spark runs the query as typed.
 
-    Without a session, a path may also be in quotes, as in `SELECT * FROM 'data/orders'`. Columns of one table with a
-    WHERE in Spark SQL, ORDER BY and LIMIT are read by a scan, and totals are answered from the log as far as it proves
-    them; DuckDB runs any other SELECT in its SQL, and reads only the columns, files and row groups that the query
-    needs, and nothing but the tables that it names.
+    Without a session, a path may also be in quotes, as in `SELECT * FROM 'data/orders'`. Columns and expressions of one
+    table with WHERE, ORDER BY and LIMIT are read by a scan, in Spark SQL, and totals are answered from the log as far
+    as it proves them; DuckDB runs any other SELECT in its SQL, and reads only the columns, files and row groups that
+    the query needs, and nothing but the tables that it names. The WHERE of a table that stands alone in its FROM is
+    Spark SQL there, too.
 
     In a join, the keys of a table that is small or filtered skip files of the others. EXPLAIN says how many.
 

@@ -274,8 +274,10 @@ def test_time_travel(catalog: MemoryCatalog) -> None:
     assert len(answer(catalog, "DESCRIBE db.t VERSION AS OF 0")) == 6
     with pytest.raises(errors.PredicateError, match="not a time"):
         answer(catalog, "DESCRIBE db.t TIMESTAMP AS OF 'yesterday'")
-    with pytest.raises(errors.SparkUnavailable):
-        answer(catalog, "DESCRIBE db.t TIMESTAMP AS OF current_timestamp()")
+    with pytest.raises(errors.VersionNotFound):
+        answer(catalog, "DESCRIBE db.t TIMESTAMP AS OF current_timestamp() - INTERVAL 400 DAYS")
+    with pytest.raises(errors.SparkUnavailable, match="the first argument"):
+        answer(catalog, "DESCRIBE db.t TIMESTAMP AS OF to_csv(struct(1))")
 
 
 def test_tables_by_path(catalog: MemoryCatalog) -> None:
@@ -359,8 +361,7 @@ def test_partitions_whose_rows_are_all_deleted_are_no_values(catalog: MemoryCata
 
 
 @looped("text", [
-    "INSERT INTO db.t SELECT 1, 'a', 2", "CREATE TABLE db.x AS SELECT 1 AS a",
-    "MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "DELETE FROM db.t WHERE to_csv(struct(s)) = 'x'",
+    "DELETE FROM db.t WHERE to_csv(struct(s)) = 'x'",
     "UPDATE db.t SET s = to_csv(struct(s))", "INSERT INTO db.t VALUES (1, to_csv(struct('x')), 1)",
 ])  # fmt: skip
 def test_what_needs_a_session_says_so(catalog: MemoryCatalog, text: str) -> None:

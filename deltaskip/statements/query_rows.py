@@ -1,0 +1,80 @@
+"""The rows of a query without a session, for statements that write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.errors import PredicateError
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.sparkexpr import sql_name
+from deltaskip.statements.local_query import local_rows
+from deltaskip.statements.queries import QuerySession
+
+
+class QueryRows:
+    """Rows with the names of a DataFrame's methods that statements call.
+
+    Args:
+        batches: The rows, which are read once.
+    """
+
+    def __init__(self, batches: pa.RecordBatchReader) -> None:
+        self._batches = batches
+        self.schema = batches.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [*self.schema.names]
+
+    def toDF(self, *names: str) -> QueryRows:  # noqa: N802 - as of a DataFrame
+        """The rows under other names."""
+        schema = pa.schema([field.with_name(name) for field, name in zip(self.schema, names, strict=True)])
+        renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches)
+        return QueryRows(pa.RecordBatchReader.from_batches(schema, renamed))
+
+    def with_constants(self, constants: Mapping[str, pa.Array]) -> QueryRows:
+        """The rows with further columns, each of which has one value, given as an array of one."""
+        added = [pa.field(name, value.type) for name, value in constants.items()]
+        schema = pa.schema([*self.schema, *added])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self._batches:
+                values = (pa.repeat(value[0], batch.num_rows) for value in constants.values())
+                yield pa.RecordBatch.from_arrays([*batch.columns, *values], schema=schema)
+
+        return QueryRows(pa.RecordBatchReader.from_batches(schema, batches()))
+
+    @property
+    def kinds(self) -> list[str]:
+        """The names of the columns' types in lower case."""
+        return [sql_name(field.type).lower() for field in schema_of(self.schema).fields]
+
+    def limit(self, most: int) -> QueryRows:
+        """The first rows."""
+        return QueryRows(self._batches.read_all().slice(0, most).to_reader())
+
+    def collect(self) -> list[tuple[Any, ...]]:
+        """The values of each row."""
+        return [*zip(*(column.to_pylist() for column in self._batches.read_all().columns), strict=True)]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._batches.__arrow_c_stream__(requested_schema)
+
+
+def rows_to_write(session: QuerySession, text: str) -> tuple[QueryRows, list[TableScan]]:
+    """Return the rows of a query, and the scans of the latest version of tables through which it reads them.
+
+    For arguments and errors, see `local_rows`. Raises PredicateError if DuckDB may compute other rows than Spark.
+    """
+    found = local_rows(session, text, None, session.time_zone)
+    if found.warning:
+        raise PredicateError(
+            f"{found.warning} Such rows are not written unasked: write the query otherwise, pass a session as the "
+            f"first argument of sql(), or append the rows of deltaskip.sql(text)."
+        )
+    return QueryRows(found.batches), [*found.latest]

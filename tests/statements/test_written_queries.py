@@ -1,0 +1,126 @@
+"""Statements that write the rows of a query, without a session and beside Spark."""
+
+from __future__ import annotations
+
+import threading
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from tests.statements.memory_catalog import MemoryCatalog
+
+STATEMENTS = [
+    "CREATE TABLE db.copy AS SELECT id, day, amount * 2 AS twice, upper(name) AS u FROM db.orders WHERE id < 4",
+    "CREATE TABLE db.months PARTITIONED BY (m) AS SELECT id, month(day) AS m, 'x' AS c FROM db.orders o WHERE o.id > 1",
+    "CREATE OR REPLACE TABLE db.totals AS SELECT day, count(*) AS n, sum(id) AS s FROM db.orders GROUP BY day",
+    "INSERT INTO db.orders (id, day) SELECT id + 10, day FROM db.orders WHERE dayofweek(day) <> 1",
+    "INSERT INTO db.orders PARTITION (day = DATE '2027-01-01') (id) SELECT max(id) + 100 FROM db.orders",
+    "INSERT INTO db.orders BY NAME SELECT 'new' AS name, 77 AS id",
+    "INSERT OVERWRITE db.copy SELECT id, day, amount, name FROM db.orders WHERE id < 12",
+    "INSERT INTO db.totals REPLACE WHERE n < 2 SELECT day, 1, 7 FROM db.copy WHERE id = 3",
+    "MERGE INTO db.orders t USING (SELECT id, 9.5D AS amount FROM db.copy WHERE id < 3) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET amount = s.amount WHEN NOT MATCHED BY SOURCE AND t.id > 110 THEN DELETE",
+    "MERGE INTO db.orders USING db.copy ON orders.id = copy.id WHEN MATCHED THEN UPDATE SET name = copy.u",
+    "DELETE FROM db.orders WHERE id IN (SELECT id FROM db.copy WHERE id = 2)",
+    "DELETE FROM db.orders WHERE id NOT IN (SELECT id FROM db.orders WHERE id < 12) AND EXISTS (SELECT * FROM db.copy)",
+    "UPDATE db.orders SET amount = (SELECT max(id) FROM db.copy) WHERE day = (SELECT min(day) FROM db.orders)",
+    "INSERT INTO db.totals SELECT DATE '2030-01-01', 1 + 1, 5",
+    "INSERT INTO db.totals VALUES (DATE '2031-01-01', 2.0, 3), (NULL, 1, 4.0)",
+]
+TABLES = ("orders", "copy", "months", "totals")
+
+
+def _catalog(folder: Path) -> MemoryCatalog:
+    catalog = MemoryCatalog(folder)
+    catalog.sql("CREATE NAMESPACE db")
+    catalog.sql("CREATE TABLE db.orders (id BIGINT, day DATE, amount DOUBLE, name STRING) PARTITIONED BY (day)")
+    catalog.sql(
+        "INSERT INTO db.orders VALUES (1, DATE '2026-01-01', 2.5, 'a'), (2, DATE '2026-01-04', 3, NULL), "
+        "(3, DATE '2026-02-01', NULL, 'ß')"
+    )
+    return catalog
+
+
+def _rows(catalog: MemoryCatalog) -> dict[str, Any]:
+    found = {}
+    for name in TABLES:
+        if catalog.table_exists(f"db.{name}"):
+            table = catalog.load_table(f"db.{name}")
+            types = [(field.name, field.type) for field in table.schema.fields]
+            found[name] = types, table.partition_columns, sorted(map(str, table.scan().to_arrow().to_pylist()))
+    return found
+
+
+@pytest.mark.spark
+def test_statements_write_the_rows_that_they_write_through_spark(tmp_path: Path, spark: Any) -> None:
+    here, there = _catalog(tmp_path / "here"), _catalog(tmp_path / "there")
+    for text in STATEMENTS:
+        own, other = here.sql(text), there.sql(spark, text)
+        assert own.to_pylist() == [row.asDict() for row in other.collect()], text
+        assert _rows(here) == _rows(there), text
+
+
+def test_rows_that_duckdb_computes_otherwise_are_not_written(tmp_path: Path) -> None:
+    catalog = _catalog(tmp_path)
+    for text in ([
+        "INSERT INTO db.orders (id) SELECT max(dayofweek(day)) FROM db.orders",
+        "CREATE TABLE db.copy AS SELECT day, sum(amount) / count(*) AS mean FROM db.orders GROUP BY day",
+        "DELETE FROM db.orders WHERE id IN (SELECT max(weekday(day)) FROM db.orders GROUP BY name)",
+        "MERGE INTO db.orders t USING (SELECT max(upper(name)) AS n FROM db.orders) s ON t.name = s.n "
+        "WHEN MATCHED THEN DELETE",
+    ]):  # fmt: skip
+        with pytest.raises(ds.PredicateError, match=r"meaning of DuckDB.*Such rows are not written unasked"):
+            catalog.sql(text)
+    assert catalog.load_table("db.orders").version == 1
+    assert not catalog.table_exists("db.copy")
+    made = "CREATE TABLE db.copy AS SELECT day, sum(amount) / nullif(count(*), 0) AS mean FROM db.orders GROUP BY day"
+    catalog.sql(made)
+    assert {(row["day"], row["mean"]) for row in catalog.load_table("db.copy").scan().to_arrow().to_pylist()} == {
+        (date(2026, 1, 1), 2.5), (date(2026, 1, 4), 3.0), (date(2026, 2, 1), None),
+    }  # fmt: skip
+
+
+def test_an_overwrite_by_rows_of_the_table_conflicts_with_rows_that_it_has_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = _catalog(tmp_path)
+    original = ds.TableScan.row_batches
+
+    def late(scan: ds.TableScan, *given: Any, **named: Any) -> Any:
+        monkeypatch.setattr(ds.TableScan, "row_batches", original)
+        writer = threading.Thread(target=lambda: ds.DeltaTable(scan.snapshot.root).append([{"id": 50}]))
+        writer.start()
+        writer.join()
+        return original(scan, *given, **named)
+
+    monkeypatch.setattr(ds.TableScan, "row_batches", late)
+    with pytest.raises(ds.CommitConflict):
+        catalog.sql("INSERT OVERWRITE db.orders SELECT id + 1, day, amount, name FROM db.orders")
+    assert 50 in catalog.load_table("db.orders").scan().to_arrow()["id"].to_pylist()
+
+
+def test_structs_by_position_under_other_names_are_refused(tmp_path: Path) -> None:
+    catalog = _catalog(tmp_path)
+    catalog.sql("CREATE TABLE db.s (id BIGINT, s STRUCT<x: INT, y: INT>)")
+    catalog.sql("INSERT INTO db.s SELECT 1, named_struct('x', 1, 'y', 2)")
+    with pytest.raises(ds.SchemaError, match=r"structs for s of db\.s have other names"):
+        catalog.sql("INSERT INTO db.s SELECT 2, named_struct('a', 3, 'b', 4)")
+    assert catalog.sql("SELECT s.y AS y, id FROM db.s").to_pylist() == [{"y": 2, "id": 1}]
+
+
+def test_constants_of_values_have_the_common_type_of_spark(tmp_path: Path) -> None:
+    catalog = _catalog(tmp_path)
+    catalog.sql("CREATE TABLE db.v (d DECIMAL(11, 1), t TIMESTAMP, f FLOAT)")
+    catalog.sql(
+        "INSERT INTO db.v VALUES (2.5, DATE '2026-01-01', 1), (3, TIMESTAMP '2026-01-02 03:00:00', CAST(2 AS FLOAT))"
+    )
+    found = catalog.sql("SELECT cast(d AS STRING) AS d, cast(t AS STRING) AS t, f FROM db.v").to_pylist()
+    assert found == [
+        {"d": "2.5", "t": "2026-01-01 00:00:00", "f": 1.0}, {"d": "3.0", "t": "2026-01-02 03:00:00", "f": 2.0},
+    ]  # fmt: skip
+    for text in ["(1), ('a')", "(TRUE), (1)", "(DATE '2026-01-01'), ('2026-01-02')"]:
+        with pytest.raises(ds.SchemaError, match="in one column, which have no common type: write CAST"):
+            catalog.sql(f"INSERT INTO db.v (d) VALUES {text}")
