@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -449,7 +450,7 @@ def _check_kinds(values: list[Any] | np.ndarray, column: str, name: str) -> None
 
     pyarrow gives all values the type of the first ones, and drops what that type lacks.
     """
-    if isinstance(values, np.ndarray) and values.dtype != object:
+    if (isinstance(values, np.ndarray) and values.dtype != object) or _has_one_kind(values):
         return
     kinds: dict[tuple[str, ...], set[str]] = {}
     for path, kind in _kinds(values, (column,)):
@@ -466,6 +467,16 @@ def _check_kinds(values: list[Any] | np.ndarray, column: str, name: str) -> None
             raise InvalidArgument(f"{display_name(path)} of {name} has {has}: convert the values to one type.")
 
 
+def _has_one_kind(values: list[Any] | np.ndarray) -> bool:
+    """Whether the values, but for None, certainly have one kind, which their types say for most columns."""
+    types = {*map(type, values)} - {type(None)}
+    if types == {datetime}:
+        zones = {*map(attrgetter("tzinfo"), filter(None, values))}
+        return zones == {None} or None not in zones
+    return len(types) < 2 and types <= _PLAIN_KINDS
+
+
+_PLAIN_KINDS = {str, bool, int, float, bytes, date, Decimal}
 _NANOS = "times of pandas with nanoseconds"
 _LOCAL = "datetimes without a time zone"
 

@@ -1,16 +1,20 @@
 """Rows as a list of dicts or a dict of lists: through every door as Arrow data with the same values, or refused."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import strategies as st
 
 import deltaskip as ds
+from deltaskip.data_files import data
 from deltaskip.errors import DeltaSkipError
 
 COLUMNS = (
@@ -174,3 +178,19 @@ def test_relations_of_duckdb_with_values_that_arrow_lacks_are_refused(tmp_path: 
     ds.write(tmp_path / "t", connection.sql(finite))
     rows = ds.DeltaTable(tmp_path / "t").scan(columns=["f", "h"]).to_arrow().to_pylist()
     assert rows == [{"f": [1, 2], "h": Decimal(7)}]
+
+
+@hypothesis.given(
+    st.lists(
+        st.sampled_from([
+            None, "a", b"b", True, 1, 2.5, float("nan"), Decimal("1.5"), Decimal("NaN"), date(2026, 1, 1), timedelta(1),
+            datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC), [1], {"x": 1}, pd.NaT, pd.Timestamp(1),
+            np.datetime64("2026-01-01"), np.int64(3),
+        ]),
+        max_size=4,
+    )
+)  # fmt: skip
+def test_values_that_are_not_looked_at_one_by_one_have_one_kind(values: list[Any]) -> None:
+    kinds = {kind for _, kind in data._kinds(values, ("c",))}
+    if data._has_one_kind(values):
+        assert len(kinds) < 2, values
