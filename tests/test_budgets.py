@@ -32,7 +32,7 @@ LIMITS: dict[str, int] = {
     "schema": 1_150,
     "skipping": 11_100,
     "spark": 14_900,
-    "sparkexpr": 42_100,
+    "sparkexpr": 42_150,
     "statements": 6_350,
     "stats": 6_100,
     "storage": 3_750,

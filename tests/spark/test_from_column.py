@@ -13,7 +13,7 @@ from deltaskip.spark.columns.literal_columns import literal
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Opaque
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Opaque, walk
 from tests.cases import cases
 
 pytestmark = pytest.mark.spark
@@ -51,6 +51,28 @@ def test_dates_times_decimals_and_bytes_keep_their_values(spark: Any) -> None:
         from pyspark.sql import functions as F
 
         assert column_to_node(F.lit(value)) == expected
+
+
+def test_times_of_python_before_1900_are_those_that_spark_takes_them_for(spark: Any) -> None:
+    """py4j hands over an instant, of which Spark keeps the day and time in the Julian calendar."""
+    from pyspark.sql import functions as F
+
+    zone = datetime.timezone(datetime.timedelta(hours=5))
+    for year, month, day in (
+        (1, 1, 1),
+        (1500, 1, 1),
+        (1582, 10, 4),
+        (1582, 10, 10),
+        (1582, 10, 15),
+        (1883, 11, 18),
+        (1950, 7, 1),
+    ):
+        for tzinfo in (None, datetime.UTC, zone):
+            literal = F.lit(datetime.datetime(year, month, day, 12, 34, 56, 789, tzinfo))
+            [[micros]] = spark.range(1).select(F.unix_micros(literal)).collect()
+            assert column_to_node(literal) == Literal(micros, t.TIMESTAMP), (year, month, day, tzinfo)
+            [node] = [part for part in walk(column_to_node(F.col("ts") > literal)) if isinstance(part, Literal)]
+            assert node.value == micros
 
 
 UNKNOWN = [

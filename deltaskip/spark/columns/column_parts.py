@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from pyspark import SparkContext
+
 from deltaskip.errors import DeltaSkipError
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_node
@@ -83,7 +85,11 @@ def java_constant(value: Any) -> Node:
         case "java.time.LocalDate":
             return n.Literal(value.toEpochDay(), t.DATE)
         case "java.sql.Timestamp":
-            return n.Literal(_instant_micros(value.toInstant()), t.TIMESTAMP)
+            micros = _instant_micros(value.toInstant())
+            if micros < _SAME_CALENDAR:
+                # Spark keeps the day and time that the Julian calendar has for the instant.
+                micros = int(jvm().org.apache.spark.sql.catalyst.util.DateTimeUtils.fromJavaTimestamp(value))
+            return n.Literal(micros, t.TIMESTAMP)
         case "java.time.Instant":
             return n.Literal(_instant_micros(value), t.TIMESTAMP)
         case "java.time.LocalDateTime":
@@ -91,6 +97,16 @@ def java_constant(value: Any) -> Node:
             return n.Literal(micros, t.TIMESTAMP_NTZ)
         case other:
             return opaque(other, ())
+
+
+# Spark, RebaseDateTime.lastSwitchJulianTs: since 1900 the calendars, and the rules of time zones, are the same.
+_SAME_CALENDAR = -2_208_988_800 * MICROS_PER_SECOND
+
+
+def jvm() -> Any:
+    """The classes of the JVM of the running session."""
+    context: Any = SparkContext._active_spark_context
+    return context._jvm
 
 
 def _instant_micros(instant: Any) -> int:

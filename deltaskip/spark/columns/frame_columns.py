@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 
 from deltaskip.errors import PredicateError
 from deltaskip.records import dataclass
-from deltaskip.spark.columns.column_parts import sequence
+from deltaskip.spark.columns.column_parts import jvm, sequence
 from deltaskip.spark.columns.from_expression import expression_to_node
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.session_settings import java_frame
@@ -122,7 +122,7 @@ def as_columns_of(column: Column, table: str, qualifier: str | None, source: Dat
         return column if found is tree else type(column)(found)
     tree = java.expr() if _CATALYST else java.node()
     found = replaced.expression(tree) if _CATALYST else replaced.node(tree)
-    return column if found is tree else type(column)(_jvm().org.apache.spark.sql.Column(found))
+    return column if found is tree else type(column)(jvm().org.apache.spark.sql.Column(found))
 
 
 class _Replaced:
@@ -152,7 +152,7 @@ class _Replaced:
 
     def expression(self, tree: Any) -> Any:
         """An expression of Catalyst."""
-        catalyst = _jvm().org.apache.spark.sql.catalyst
+        catalyst = jvm().org.apache.spark.sql.catalyst
         match tree.getClass().getSimpleName():
             case "AttributeReference":
                 name = self._attribute(tree)
@@ -258,11 +258,11 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
     if name.startswith("Tuple2"):
         pair = value._1(), value._2()
         after = tuple(_changed(each, change) for each in pair)
-        return value if _same(pair, after) else _jvm().scala.Tuple2(*after)
+        return value if _same(pair, after) else jvm().scala.Tuple2(*after)
     if name == "Some":
         inner = value.get()
         after_one = _changed(inner, change)
-        return value if after_one is inner else _jvm().scala.Some(after_one)
+        return value if after_one is inner else jvm().scala.Some(after_one)
     if package.startswith("scala.collection") and hasattr(value, "apply") and hasattr(value, "size"):
         items = list(sequence(value))
         found = [_changed(item, change) for item in items]
@@ -293,18 +293,12 @@ def _plan_ids(plan: Any) -> Iterator[int]:
             yield from _plan_ids(each)
 
 
-def _jvm() -> Any:
-    context: Any = pyspark.SparkContext._active_spark_context
-    return context._jvm
-
-
 def _seq(items: Iterable[Any]) -> Any:
     """A Seq of Scala."""
-    jvm = _jvm()
-    found = jvm.java.util.ArrayList()
+    found = jvm().java.util.ArrayList()
     for item in items:
         found.add(item)
-    return jvm.PythonUtils.toSeq(found)
+    return jvm().PythonUtils.toSeq(found)
 
 
 def _made(tree: Any, members: list[Any]) -> Any:

@@ -113,7 +113,8 @@ class Primaries(Calls):
         tokens = self.tokens
         tokens.advance()
         subject = None
-        if tokens.key != "WHEN" or not self._begins_operand(1):
+        # `like(a, b)` begins with an operator that is also a function.
+        if tokens.key != "WHEN" or not (self._begins_operand(1) or tokens.peek(2).is_symbol("(")):
             subject = yield self._expression()
         branches: list[tuple[n.Node, n.Node]] = []
         while tokens.take("WHEN"):

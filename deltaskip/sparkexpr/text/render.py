@@ -56,7 +56,7 @@ def to_sql(node: n.Node) -> str:
             return f"({', '.join(map(to_sql, children))}) IN ({len(keys):,} keys)"
         case n.Like(child, pattern, escape, case_insensitive):
             suffix = "" if escape == "\\" else f" ESCAPE {quoted_text(escape)}"
-            return f"{_operand(child)} {'ILIKE' if case_insensitive else 'LIKE'} {to_sql(pattern)}{suffix}"
+            return f"{_operand(child)} {'ILIKE' if case_insensitive else 'LIKE'} {_operand(pattern)}{suffix}"
         case n.StartsWith(child, prefix):
             return f"startswith({to_sql(child)}, {to_sql(prefix)})"
         case n.Cast(child, type_, safe):
@@ -64,7 +64,7 @@ def to_sql(node: n.Node) -> str:
         case n.Call(name, (left, right)) if name in (*n.ARITHMETIC, *n.BITWISE):
             return f"{_operand(left)} {name} {_operand(right)}"
         case n.Call("add_interval", (time, interval)):
-            return f"{_operand(time)} + {to_sql(interval)}"
+            return f"{_operand(time)} + {_operand(interval)}"
         case n.Call("negative", (child,)):
             text = _operand(child)
             # Two signs begin a comment.
@@ -92,7 +92,7 @@ def to_sql(node: n.Node) -> str:
         case n.Call("[]", (child, n.Literal(str() as name))) if _is_plain(child):
             return f"{_operand(child)}.{_name(name)}"
         case n.Call("[]", (child, key)):
-            return f"{_operand(child)}[{to_sql(key)}]"
+            return f"{_primary(child)}[{_operand(key)}]"
         case n.Lambda(names, body):
             shown = ", ".join(map(_variable, names))
             return f"{shown if len(names) == 1 else f'({shown})'} -> {to_sql(body)}"
@@ -104,7 +104,7 @@ def to_sql(node: n.Node) -> str:
             whens = " ".join(f"WHEN {to_sql(a)} THEN {to_sql(b)}" for a, b in branches)
             return f"CASE {whens}{'' if otherwise is None else ' ELSE ' + to_sql(otherwise)} END"
         case n.Collate(child, collation):
-            return f"{_operand(child)} COLLATE {collation}"
+            return f"{_primary(child)} COLLATE {collation}"
         case n.Opaque(sql):
             return sql
         case _:
@@ -141,11 +141,19 @@ def _exact(node: n.Node) -> n.Node:
 
 
 def _operand(node: n.Node) -> str:
+    """The text of an operand of an operator: in parentheses, unless it is one that binds more than all operators."""
     text = to_sql(node)
-    compound = isinstance(node, (n.And, n.Or, n.Not, n.Compare, n.In, n.Like)) or (
-        isinstance(node, n.Call) and node.name in (*n.ARITHMETIC, *n.BITWISE, "add_interval")
-    )
-    return f"({text})" if compound else text
+    is_call = isinstance(node, n.Call) and node.name not in (*n.ARITHMETIC, *n.BITWISE, "add_interval")
+    return text if is_call or isinstance(node, _OPERANDS) else f"({text})"
+
+
+_OPERANDS = (n.Literal, n.Column, n.FieldRef, n.Variable, n.Cast, n.StartsWith, n.Case, n.Collate, n.Opaque)
+
+
+def _primary(node: n.Node) -> str:
+    """The text of an operand of `[]` and COLLATE, which bind more than signs."""
+    is_sign = isinstance(node, n.Call) and node.name in ("negative", "~")
+    return f"({to_sql(node)})" if is_sign or isinstance(node, n.Collate) else _operand(node)
 
 
 def _values(values: Sequence[n.Node]) -> str:
