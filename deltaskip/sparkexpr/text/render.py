@@ -152,8 +152,8 @@ _OPERANDS = (n.Literal, n.Column, n.FieldRef, n.Variable, n.Cast, n.StartsWith, 
 
 def _primary(node: n.Node) -> str:
     """The text of an operand of `[]` and COLLATE, which bind more than signs."""
-    is_sign = isinstance(node, n.Call) and node.name in ("negative", "~")
-    return f"({to_sql(node)})" if is_sign or isinstance(node, n.Collate) else _operand(node)
+    text = _operand(node)
+    return f"({text})" if text.startswith(("-", "~")) or isinstance(node, n.Collate) else text
 
 
 def _values(values: Sequence[n.Node]) -> str:
