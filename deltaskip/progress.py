@@ -11,11 +11,12 @@ import logging
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from deltaskip.fork_safety import new_lock
 from deltaskip.printable import printable
@@ -32,9 +33,21 @@ def _printable(record: logging.LogRecord) -> bool:
     return True
 
 
-LOGGER = logging.getLogger("deltaskip")
+class _Records(logging.LoggerAdapter[logging.Logger]):
+    """A logger of what is done: a handler or filter of the program that fails is told on standard error."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        try:
+            super().log(level, msg, *args, stacklevel=2, **kwargs)
+        except Exception:
+            # As logging.Handler.handleError does.
+            if logging.raiseExceptions and sys.stderr is not None:
+                traceback.print_exc(file=sys.stderr)
+
+
+LOGGER = _Records(logging.getLogger("deltaskip"))
 """Logs each read in this process and each commit at level INFO, and each plan of a scan at DEBUG."""
-LOGGER.addFilter(_printable)
+LOGGER.logger.addFilter(_printable)
 
 SWITCH = "DELTASKIP_PROGRESS"
 """The environment variable that turns bars off."""

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
+from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, MaintenanceWarning, SchemaError
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.recompute.recomputed import IndexedKeys
@@ -105,9 +106,10 @@ def index_new_files(snapshot: Snapshot) -> None:
     try:
         if snapshot.table_properties.key_index_columns:
             index_keys(snapshot)
-    except DeltaSkipError as error:
+    except Exception as error:  # also of the temporary folder: what was committed before stays
         warn(
-            f"The key index of {snapshot.root} does not know the newest files, which queries therefore keep: {error}",
+            f"The key index of {snapshot.root} does not know the newest files, which queries therefore keep: "
+            f"{first_line(error)}.",
             MaintenanceWarning,
         )
 

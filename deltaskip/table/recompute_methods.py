@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
+from deltaskip.doors import first_line
 from deltaskip.engine import current_collation_version, engine
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, MaintenanceWarning
 from deltaskip.log import check_same_table, refresh
 from deltaskip.predicates import given_predicate
 from deltaskip.table.methods import TableMethods
+from deltaskip.warning import warn
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
@@ -116,8 +118,17 @@ class RecomputingMethods(TableMethods):
         only_index = rebuilt and columns is not None and not columns
         done = Recomputed() if only_index else recompute(self.snapshot, request, spark, files_of_commit, progress)
         self._moved(done)
-        if rebuilt:
+        if only_index:
             done.index = index_keys(refresh(self.snapshot), rebuild=True)
+        elif rebuilt:
+            try:
+                done.index = index_keys(refresh(self.snapshot), rebuild=True)
+            except Exception as error:
+                warn(
+                    f"The statistics of {self.snapshot.root} are recomputed, but its key index is not built: "
+                    f"{first_line(error)}.",
+                    MaintenanceWarning,
+                )
         return done
 
     def recompute_plan(

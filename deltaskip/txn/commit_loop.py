@@ -208,6 +208,9 @@ class CommitLoop:
         except errors.TableNotFound:
             self._withdraw(committed)
             raise
+        except Exception as error:  # such as a thread that cannot start
+            _warn(committed.latest, committed.version, "maintenance", error)
+            return None
 
     def _check_kept(self, committed: Committed) -> None:
         """Raise TableNotFound if the table was dropped or replaced before the commit was written.

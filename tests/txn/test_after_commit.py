@@ -1,7 +1,9 @@
 """Checksums, checkpoints and clean-up that follow a commit."""
 
 import json
+import logging
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +221,52 @@ def test_a_transaction_older_than_the_log_is_a_conflict(tmp_path: Path) -> None:
         old.commit()
     assert raised.value.kind == "cleaned up"
     assert ds.DeltaTable(folder).version == 5
+
+
+class Failing(logging.Handler):
+    """A handler of a program whose server for logs is down."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise ConnectionError("no log server")
+
+
+def test_a_handler_of_the_program_that_fails_does_not_make_a_commit_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program that repeats what failed would write its rows twice."""
+    logger, handler = logging.getLogger("deltaskip"), Failing()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+        table.append([{"id": 1}, {"id": 2}])
+        table.update({"id": "id + 1"}, "id = 2")
+        table.delete("id = 1")
+        table.optimize()
+        assert table.scan("id > 0").to_arrow()["id"].to_pylist() == [3]
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert "no log server" in capsys.readouterr().err
+
+
+def test_what_fails_after_a_commit_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = {"deltaskip.keyIndexColumns": "id", "delta.checkpointInterval": "1000"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
+    for number in range(2):
+        table.append([{"id": number}])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
+    with pytest.warns(MaintenanceWarning, match="key index .* does not know the newest files"):
+        assert table.optimize().version == 3
+    with pytest.warns(MaintenanceWarning, match="key index .* does not know the newest files"):
+        table.checkpoint()
+    with pytest.warns(MaintenanceWarning, match=r"statistics of .* are recomputed, but its key index is not built"):
+        assert table.recompute_stats(index=True).index is None
+    with pytest.raises(StorageError, match="no such folder"):
+        table.recompute_stats(columns=[], index=True)
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "_advanced", raising(RuntimeError("can't start new thread")))
+    with pytest.warns(MaintenanceWarning, match="Version 5 .* was committed, but its maintenance failed: can't start"):
+        table.append([{"id": 9}])
+    assert sorted(ds.DeltaTable(tmp_path / "t").scan().to_arrow()["id"].to_pylist()) == [0, 1, 9]
