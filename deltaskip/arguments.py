@@ -38,8 +38,8 @@ def instance(argument: str, value: object, kind: type[T], expected: str) -> T:
 
 
 def text(argument: str, value: object) -> str:
-    """Return the value if it is a string."""
-    return instance(argument, value, str, "a str")
+    """Return the value if it is a string; of a subclass such as an Enum, its value."""
+    return str.__str__(instance(argument, value, str, "a str"))
 
 
 def unicode_text(argument: str, value: object) -> str:
@@ -70,7 +70,7 @@ def names(argument: str, value: object) -> tuple[str, ...]:
     """Return names of columns. A single name becomes a tuple of one name, and None an empty tuple."""
     if value is None:
         return ()
-    return (value,) if isinstance(value, str) else texts(argument, value)
+    return (text(argument, value),) if isinstance(value, str) else texts(argument, value)
 
 
 def mapping(argument: str, value: object) -> Mapping[Any, Any]:
@@ -183,7 +183,9 @@ def path(argument: str, value: object) -> str:
     """Return a path or URI as text."""
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(found, str):
-        raise InvalidArgumentType.of(argument, "a str or os.PathLike", value)
+        error = InvalidArgumentType.of(argument, "a str or os.PathLike", value)
+        has_rows = hasattr(value, "__arrow_c_stream__") or hasattr(value, "sparkSession")
+        raise InvalidArgumentType(f"{error} Rows follow the path: write(path, rows).") if has_rows else error
     if not found.strip():
         raise InvalidArgument(f"{argument} must be a path or URI, not {found!r}: name a folder or file.")
     try:

@@ -33,7 +33,7 @@ LIMITS: dict[str, int] = {
     "skipping": 11_100,
     "spark": 14_900,
     "sparkexpr": 42_150,
-    "statements": 6_350,
+    "statements": 6_400,
     "stats": 6_100,
     "storage": 3_750,
     "table": 5_000,

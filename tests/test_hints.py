@@ -176,8 +176,10 @@ def test_a_catalog_says_what_runs_without_a_session(tmp_path: Path) -> None:
     catalog.create_namespace("s")
     catalog.create_table("s.t", "id INT")
     assert catalog.sql("SHOW TABLES IN s").num_rows == 1
-    with pytest.raises(ds.SparkUnavailable, match=r"Without one, a SELECT runs by itself: the rows of sql"):
-        catalog.sql("INSERT INTO s.t SELECT * FROM s.t")
+    catalog.sql("INSERT INTO s.t SELECT 7 AS id")
+    assert catalog.sql("SELECT id FROM s.t").to_pylist() == [{"id": 7}]
+    with pytest.raises(ds.SparkUnavailable, match="the first argument of sql"):
+        catalog.sql("INSERT INTO s.t VALUES (to_csv(struct(1)))")
 
 
 def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:

@@ -255,8 +255,8 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         why = "write to_frame() for a table of one column." if hasattr(data, "to_frame") else _first_line(error)
         if library == "pandas" and isinstance(error, pa.ArrowException):
             why += (
-                " Values of several types have no type together, and maps are lists of pairs in pandas: read rows with "
-                "to_pandas(types='arrow'), or give Arrow data whose columns have types."
+                " A column has one type: cast its values, as in frame['c'].astype(str). Maps are lists of pairs in "
+                "pandas: read rows with to_pandas(types='arrow')."
             )
         raise InvalidArgumentType(
             f"{name}, a {type(data).__name__}, cannot be converted to Arrow rows: {why}"

@@ -30,7 +30,7 @@ def opened(path: str, hadoop_conf: object = None) -> DeltaTable:
     try:
         return DeltaTable(path, storage_options=options or None)
     except TableNotFound as error:
-        raise TableNotFound(f"`{path}` is not a Delta table.") from error
+        raise TableNotFound(f"`{path}` is not a Delta table: {error}") from error
 
 
 def opened_by_name(spark: SparkSession, name: str) -> tuple[DeltaTable, str | None]:

@@ -17,8 +17,10 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION, with_features, with_versions
 from deltaskip.features.registry import FEATURES, feature_named, has_feature, no_feature
 from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
+from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
+from deltaskip.statements.answers import rows
 from deltaskip.storage import scheme_of
 from deltaskip.table.delta_rows import RESTORED, restored_row
 from deltaskip.table.table import DeltaTable
@@ -123,7 +125,7 @@ def cloned(
 
 def _restored(spark: SparkSession, result: WriteResult) -> DataFrame:
     row = restored_row(result)
-    return _empty(spark) if row is None else spark.createDataFrame([row], RESTORED)
+    return _empty(spark) if row is None else arrow_frame(spark, rows(RESTORED, [row]))
 
 
 def _empty(spark: SparkSession) -> DataFrame:

@@ -43,6 +43,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.predicates import as_columns_of
+from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.frame_columns import remember_frame
 from deltaskip.spark.columns.spark_types import with_declarations
 from deltaskip.spark.session.active import time_zone_of
@@ -51,6 +52,7 @@ from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_sql
 from deltaskip.sparkexpr.nodes import Node
+from deltaskip.statements.answers import rows
 from deltaskip.table import table as tables
 from deltaskip.table.delta_rows import (
     AFFECTED,
@@ -181,12 +183,12 @@ class DeltaTable(Unpicklable):
             limit: Maximum number of commits. The default is all.
         """
         with spark_errors():
-            return self._spark.createDataFrame(history_rows(self._table.refresh().history(limit)), HISTORY)
+            return arrow_frame(self._spark, rows(HISTORY, history_rows(self._table.refresh().history(limit))))
 
     def detail(self) -> DataFrame:
         """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
         with spark_errors():
-            return self._spark.createDataFrame([detail_row(self._table.refresh().detail(), self._name)], DETAIL)
+            return arrow_frame(self._spark, rows(DETAIL, [detail_row(self._table.refresh().detail(), self._name)]))
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol. Versions are never lowered.
@@ -489,7 +491,7 @@ class DeltaMergeBuilder(Unpicklable):
             builder = self._begin(self._evolves)
             for add in self._clauses:
                 builder = add(builder)
-            return self._spark.createDataFrame([merged_row(builder.execute().metrics)], MERGED)
+            return arrow_frame(self._spark, rows(MERGED, [merged_row(builder.execute().metrics)]))
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
         builder = DeltaMergeBuilder(self._spark, self._begin, self._table, self._unrun)
@@ -506,14 +508,14 @@ class DeltaMergeBuilder(Unpicklable):
         return assignments(given, name), condition(when)
 
 
-def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
+def _affected_frame(spark: SparkSession, count: int) -> DataFrame | None:
     """Return the number of rows that were deleted or updated, like delta-spark only through Spark Connect.
 
     Args:
         spark: The session.
-        rows: The number of rows; -1 if it is unknown.
+        count: The number of rows; -1 if it is unknown.
     """
-    return None if is_classic(spark) else spark.createDataFrame([(rows,)], AFFECTED)
+    return None if is_classic(spark) else arrow_frame(spark, rows(AFFECTED, [(count,)]))
 
 
 @door
@@ -560,7 +562,7 @@ class DeltaOptimizeBuilder(Unpicklable):
             result = optimize(table.snapshot, request, self._spark, recorded)
             table.refresh()
             row = optimized_row(table.snapshot, result, _parallelism(self._spark))
-            return self._spark.createDataFrame([row], OPTIMIZED)
+            return arrow_frame(self._spark, rows(OPTIMIZED, [row]))
 
 
 def _parallelism(spark: SparkSession) -> int:

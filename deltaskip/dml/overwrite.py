@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from deltaskip import arguments
 from deltaskip.actions import parse_partition_value
 from deltaskip.data_files.append import PARTITION_BY, append_to
 from deltaskip.data_files.data import GivenRows
@@ -79,8 +80,7 @@ class Matching:
         condition = condition_of(on, schema, target, source)
         if condition is on:
             return cls(checked_condition("on", on), (), target, source)
-        given = [on] if isinstance(on, str) else list(on)
-        return cls(condition, tuple(given), target or "target", source or "source")
+        return cls(condition, arguments.names("on", on), target or "target", source or "source")
 
     def aliases(self, of_frame: bool) -> tuple[str | None, str | None]:
         """The names of the table and of the new rows in the condition. of_frame: whether these are a DataFrame."""
@@ -177,7 +177,7 @@ def predicate_text(where: object, params: object, snapshot: Snapshot) -> str | N
     """
     where = given_predicate(where, params, snapshot.schema)
     if where is None or isinstance(where, str):
-        return where
+        return None if where is None else arguments.text("where", where)
     node = written_node(as_columns_of(where, snapshot.table_root))
     without_text = next((part for part in nodes.walk(node) if isinstance(part, nodes.UnprintableExpression)), None)
     if without_text is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltaskip import arguments
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.predicates import expression_node
 from deltaskip.reading.aggregates import read_aggregate
@@ -51,7 +52,10 @@ def aggregated(
     try:
         keys = _keys(scan, by)
         table = snapshot.root
-        found = [read_aggregate(name, str(text), resolved, snapshot.schema, table) for name, text in aggregates.items()]
+        found = [
+            read_aggregate(name, arguments.text(name, text), resolved, snapshot.schema, table)
+            for name, text in aggregates.items()
+        ]
     except DeltaSkipError as error:
         raise type(error)(f"{error} {at}") from error
     names = [key.name for key in keys] + [each.name for each in found]
@@ -70,7 +74,7 @@ def _keys(scan: TableScan, by: object) -> list[GroupKey]:
     """The keys of the groups. Raises PredicateError and UnsupportedFeature."""
     given: list[tuple[str | None, object]]
     if isinstance(by, Mapping):
-        given = [(str(name), each) for name, each in by.items()]
+        given = [(arguments.text("by", name), each) for name, each in by.items()]
     elif isinstance(by, list | tuple):
         given = [(None, each) for each in by]
     elif by is None:

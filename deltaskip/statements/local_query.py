@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
 from deltaskip.schema.relations import unqualified_text
-from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
+from deltaskip.sparkexpr import bound_parameters, parameter_names, parse_sql, with_parameters
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
@@ -67,6 +68,8 @@ _lock = new_lock()
 _SOURCE = regex(r"\s+(?:(?i:delta_scan)\(\s*'(?P<call>[^']+)'\s*\)|(?P<path>[\w./~:\-]+))")
 # How DuckDB tells the error of a scan that it reads.
 _OF_A_SCAN = regex(r"(?s)arrow_scan: \w+ failed\(\): [\w ]+: (.*?)\.? Detail: Python exception")
+_UNKNOWN_FUNCTION = regex(r"(?:Scalar|Table) Function with name (\w+) does not exist")
+_UNKNOWN_COLUMN = regex(r'(?:Values list|Table) "(\w+)" does not have a column named "([^"]+)"')
 _EXAMPLE = "SELECT * FROM 'data/orders'"
 
 
@@ -228,7 +231,10 @@ def _read(session: QuerySession, text: str, params: object, time_zone: str) -> t
         found = []
     named = [ref for ref in found if session.has_table(ref.name.parts) or session.knows_names]
     if not named:
-        raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example or _EXAMPLE}")
+        words = [token.text for token in tokens if token.kind == "word"]
+        near = [] if "FROM" in map(str.upper, words) else get_close_matches("FROM", map(str.upper, words), 1, 0.7)
+        said = f", and has {near[0]} in place of FROM" if near else ""
+        raise InvalidArgument(f"The query names no table{said}: put its path in quotes, as in: {example or _EXAMPLE}")
     # A table that is named twice is read at one version.
     tables = {name: session.table(name) for name in {ref.name: None for ref in named}}
     return _Query(text, params, str(with_parameters(text, params))), named, _Known(session, tables, time_zone)
@@ -592,7 +598,7 @@ def _by_duckdb(
             )
         found = arrow_answer(connection.sql(run, params=values or None))
     except duckdb.Error as error:
-        raise _refused(error, text, tokens, views) from error
+        raise _refused(error, text, tokens, views, scans.values()) from error
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
@@ -646,7 +652,31 @@ def _forget() -> None:
 in_child(_forget)
 
 
-def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
+def _with_names_of_spark(said: str, text: str, scans: Iterable[TableScan | ChangeScan]) -> str:
+    """What DuckDB says, with what to write for functions of Spark, parameters without values and unknown columns."""
+    function = _UNKNOWN_FUNCTION.search(said)
+    if function is not None and function[1].lower() in _OF_SPARK:
+        return (
+            f"{function[1]} is a function of Spark. DuckDB lacks it, and runs queries of several tables, with groups or"
+            f" an order: write the function of DuckDB, or pass a session as the first argument of sql()."
+        )
+    column = _UNKNOWN_COLUMN.search(said)
+    if column is not None:
+        known = [name for scan in scans for name in scan.paths_by_name]
+        return f"There is no column {column[1]}.{column[2]}.{meant(column[2], known)}"
+    names = parameter_names(text)
+    if names and 'at or near ":"' in said:
+        return f"The query has the parameter :{min(names)}: pass its value, as in params={{'{min(names)}': …}}."
+    return said
+
+
+def _refused(
+    error: Exception,
+    text: str,
+    tokens: Sequence[SqlToken],
+    views: Mapping[Reference, str],
+    scans: Iterable[TableScan | ChangeScan],
+) -> PredicateError:
     """The error for a query that DuckDB refuses, with the names of the query and what to write."""
     said = _told(error)
     if "'pytz'" in said:
@@ -656,6 +686,7 @@ def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Map
         path = path_of(parts)
         shown = t.display_name(parts) if path is None else f"'{path.removeprefix('./')}'"
         said = said.replace(f"{view} AS {_identifier(parts[-1])}", shown).replace(view, shown)
+    said = _with_names_of_spark(said, text, scans)
     cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
     if "COMPARE_DISTINCT_FROM" in said:
         cure += " Write (c <> x OR c IS NULL) for c IS DISTINCT FROM x inside of OR."

@@ -28,6 +28,11 @@ def path_of(parts: NameParts) -> str | None:
     return parts[1] if is_path else None
 
 
+def name_of_path(path: str) -> NameParts:
+    """The name of a table whose path is in quotes. Without a slash it would be a name of a catalog."""
+    return "delta", path if "/" in path else f"./{path}"
+
+
 def qualifiers(parts: NameParts, alias: str | None) -> list[NameParts]:
     """The qualifiers of a table's columns: its alias, or its name with all or some of its namespaces."""
     return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
@@ -118,7 +123,7 @@ class StatementReader(AlterParser):
     def parts(self, what: str = "the name of a table") -> NameParts:
         """A name with dots between its parts, or a path as a string."""
         if not self.at_end and self.tokens[self.at].kind == "string" and what == "the name of a table":
-            return "delta", self.string(what)
+            return name_of_path(self.string(what))
         found = [self.name(what)]
         while self.peek_symbol("."):
             self.at += 1
@@ -226,7 +231,7 @@ class StatementReader(AlterParser):
             bounds.append(int(token.text) if is_version else self.text[token.start : token.end])
         if by_path:
             path = tokens[0].text
-            parts: NameParts = "delta", path if "/" in path else f"./{path}"
+            parts = name_of_path(path)
         else:
             [parts] = (tuple(each) for each in parse_names(tokens[0].text, "table_changes", SchemaError))
         return StatementTable(parts, changes=StatementChanges(bounds[0], (*bounds[1:], None)[0], updates=True))

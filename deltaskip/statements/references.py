@@ -13,7 +13,7 @@ from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name
 from deltaskip.sparkexpr.types import fold_name
-from deltaskip.statements.reader import QUERY_WORDS, NameParts, StatementReader, StatementTable
+from deltaskip.statements.reader import QUERY_WORDS, NameParts, StatementReader, StatementTable, name_of_path
 
 _END_OF_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
@@ -344,7 +344,7 @@ class _References(StatementReader):
             parts.append(self.tokens[self.at + 1].text if self.at + 1 < len(self.tokens) else "")
             self.at += 2
         if len(parts) == 1:
-            parts = ["delta", parts[0] if "/" in parts[0] else f"./{parts[0]}"]
+            parts = list(name_of_path(parts[0]))
         name = StatementTable(tuple(parts), *self.time_travel(), self.changes_clause())
         start, end = self.tokens[first].start, self.tokens[self.at - 1].end
         alias_at, alias = self.alias()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from deltaskip.errors import DeltaSkipError, SchemaError
 from deltaskip.records import dataclass
@@ -131,8 +130,6 @@ def _parsed(reader: StatementReader) -> SimpleQuery | None:
         return None
     in_quotes = reader.tokens[reader.at].kind == "string"
     table = reader.table_name()
-    if in_quotes and "/" not in table.parts[1]:
-        table = replace(table, parts=("delta", f"./{table.parts[1]}"))
     alias = None
     if reader.take_words("AS") or not (reader.at_end or reader.peek_word(*_AFTER_TABLE) or reader.peek_symbol(";")):
         alias = reader.name("an alias")

@@ -61,15 +61,15 @@ class Advice(Shown):
     """A recommendation for one column.
 
     Attributes:
-        action: "cluster" the table by the column, "optimize" a table that is clustered by it, "recompute" its
-            statistics, or "declare" it in `delta.dataSkippingStatsColumns` and recompute.
+        action: "cluster" the table by the column, "optimize" a table that is clustered by it, "zorder" a partitioned
+            table by it, "recompute" its statistics, or "declare" it in `delta.dataSkippingStatsColumns` and recompute.
         column: Name of the column.
         sentence: The recommendation as text.
         files_saved: Estimated number of additional files that an equality filter on the column would skip; None if
             the log does not contain values of the column.
     """
 
-    action: Literal["cluster", "optimize", "recompute", "declare"]
+    action: Literal["cluster", "optimize", "zorder", "recompute", "declare"]
     column: str
     sentence: str
     files_saved: float | None
@@ -139,6 +139,7 @@ def advise(
     columns that the table is already clustered by.
     """
     found: list[Advice] = []
+    partitioned = any(each.partition for each in columns)
     for column in columns:
         if column.partition or column.files_with_bounds is None or not files:
             continue
@@ -146,7 +147,7 @@ def advise(
         # Recomputing gives boolean columns no bounds, as in delta-spark, but other writers' bounds may exist.
         if lacking and column.type != "boolean":
             found.append(_complete(column, lacking, files, column.name in collected))
-        clustering = _cluster(column, files, column.name in clustered_by)
+        clustering = _cluster(column, files, column.name in clustered_by, partitioned)
         if clustering is not None:
             found.append(clustering)
     found.sort(key=lambda advice: -1.0 if advice.files_saved is None else advice.files_saved, reverse=True)
@@ -165,14 +166,18 @@ def _complete(column: ColumnCoverage, lacking: int, files: int, collected: bool)
     return Advice("declare", column.name, sentence, None)
 
 
-def _cluster(column: ColumnCoverage, files: int, is_clustered: bool) -> Advice | None:
+def _cluster(column: ColumnCoverage, files: int, is_clustered: bool, partitioned: bool) -> Advice | None:
     if column.overlap_depth is None or not column.distinct_bounds or not column.files_with_bounds:
         return None
     # In a clustered table a value occurs in about one file, unless there are fewer values than files.
     best = max(1.0, column.files_with_bounds / column.distinct_bounds)
     if column.overlap_depth < 2 * best + 1:
         return None
-    reads = f"reads {_rounded(column.overlap_depth)} of {files:,} files; about {_rounded(best)} if clustered"
+    reads = f"reads {_rounded(column.overlap_depth)} of {files:,} files"
+    if partitioned:
+        # A partitioned table cannot be clustered, and files of each partition may have the value.
+        return Advice("zorder", column.name, f"OPTIMIZE ZORDER BY ({column.name}) (an equality filter {reads})", None)
+    reads += f"; about {_rounded(best)} if clustered"
     saved = column.overlap_depth - best
     if is_clustered:
         sentence = f"run OPTIMIZE to cluster by {column.name} (an equality filter {reads})"
