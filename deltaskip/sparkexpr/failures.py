@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from deltaskip.errors import DeltaSkipError, OptionAdvice, PredicateError, UnsupportedFeature
 
@@ -17,6 +18,19 @@ class EvaluationError(DeltaSkipError, ArithmeticError):
 
 class Undecided(EvaluationError):
     """deltaskip does not know Spark's result: it depends on versions, or the rule is not implemented."""
+
+
+def value_or_null(compute: Callable[..., object], *args: Any) -> object:
+    """Return the value of a function for its arguments; None where it raises, as functions such as `try_to_date`.
+
+    Raises Undecided as the function does.
+    """
+    try:
+        return compute(*args)
+    except Undecided:
+        raise
+    except EvaluationError:
+        return None
 
 
 def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFeature:

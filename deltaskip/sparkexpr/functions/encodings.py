@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, is_numeric, type_of
-from deltaskip.sparkexpr.failures import EvaluationError
+from deltaskip.sparkexpr.failures import EvaluationError, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.by_value import value_function, values_of
 from deltaskip.sparkexpr.functions.conditions import searched
@@ -112,21 +112,14 @@ def _tried_signature(args: tuple[Node, ...]) -> function.Typed:
     return _binary_signature(args) if args and function.is_plain(args[0]) else None
 
 
-def _try_to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    try:
-        return text_encodings.to_binary(*args)
-    except EvaluationError as error:
-        if type(error) is EvaluationError:
-            return None
-        raise
-
-
 def _as_text(odd: Callable[[bytes], object]) -> function.Function:
     """A function that returns the string of valid UTF-8 bytes, and the result of `odd` for other bytes."""
 
-    def of_bytes(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        text = args[0] if isinstance(args[0], str) else text_encodings.valid_text(args[0])
-        return odd(args[0]) if text is None else text
+    def text_of(data: str | bytes) -> object:
+        text = data if isinstance(data, str) else text_encodings.valid_text(data)
+        return odd(data) if isinstance(data, bytes) and text is None else text
+
+    of_bytes = function.by_row(text_of)
 
     def columns(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
         # A string from a file may have any bytes.
@@ -136,13 +129,13 @@ def _as_text(odd: Callable[[bytes], object]) -> function.Function:
     return function.Function(_utf8_signature(t.STRING), of_bytes, by_column=columns)
 
 
-def _is_text(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _is_text(data: str | bytes) -> bool:
     """`is_valid_utf8(bytes)`."""
-    return isinstance(args[0], str) or text_encodings.valid_text(args[0]) is not None
+    return isinstance(data, str) or text_encodings.valid_text(data) is not None
 
 
 def _is_text_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    return values_of(_is_text, (v.column(args[0]).cast(pa.binary()),), call, zone)
+    return values_of(function.by_row(_is_text), (v.column(args[0]).cast(pa.binary()),), call, zone)
 
 
 def _refused(data: bytes) -> object:
@@ -153,29 +146,21 @@ def _digest(new: Callable[[Any], Any], bits: int, *aliases: str) -> function.Fun
     """A function that returns a hash of bytes as hexadecimal digits."""
     return value_function(
         _bytes_signature(t.STRING),
-        lambda args, call, zone: new(args[0]).hexdigest(),
+        lambda data: new(data).hexdigest(),
         lambda args, call, zone: digests(v.column(args[0]), bits),
         aliases=aliases,
     )
 
 
-def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _sha2(data: bytes, bits: int) -> str | None:
     """`sha2(bytes, bits)`; NULL for an unsupported number of bits."""
-    new = _SHA2.get(args[1] or 256)
-    return None if new is None else new(args[0]).hexdigest()
+    new = _SHA2.get(bits or 256)
+    return None if new is None else new(data).hexdigest()
 
 
 def _sha2_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     bits = v.constant(args[1]) or 256
     return digests(v.column(args[0]), bits) if bits in _SHA2 else v.none_of(pa.string())
-
-
-def _of_bytes(result: t.DataType, compute: Callable[[Any], object]) -> function.Function:
-    return value_function(_bytes_signature(result), lambda args, call, zone: compute(args[0]))
-
-
-def _of_text(result: t.DataType, compute: Callable[[Any], object]) -> function.Function:
-    return value_function(function.takes(result, t.STRING), lambda args, call, zone: compute(args[0]))
 
 
 def _code_point(text: str) -> int:
@@ -197,7 +182,7 @@ def _of_digits(text: str, base: int) -> int:
 ENCODINGS: Mapping[str, function.FunctionRow] = {
     "hex": value_function(
         _hex_signature,
-        lambda args, call, zone: text_encodings.hex_digits(args[0]),
+        text_encodings.hex_digits,
         preimage=injective(
             lambda text, call: (
                 _of_digits(text, 16) if type_of(call.args[0]) in t.INTEGRAL_BITS else bytes.fromhex(text).decode()
@@ -206,37 +191,27 @@ ENCODINGS: Mapping[str, function.FunctionRow] = {
     ),
     "bin": value_function(
         _long_signature,
-        lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}",
+        lambda number: f"{number & 0xFFFF_FFFF_FFFF_FFFF:b}",
         preimage=injective(lambda text, call: _of_digits(text, 2)),
     ),
-    "unhex": _of_text(t.BINARY, text_encodings.from_hex),
-    "base64": _of_bytes(t.STRING, text_encodings.base64_lines),
-    "unbase64": _of_text(t.BINARY, text_encodings.from_base64),
-    "encode": value_function(
-        function.takes(t.BINARY, t.STRING, t.STRING),
-        lambda args, call, zone: text_encodings.encoded(*args),
-        _encode_column,
-    ),
+    "unhex": value_function(function.takes(t.BINARY, t.STRING), text_encodings.from_hex),
+    "base64": value_function(_bytes_signature(t.STRING), text_encodings.base64_lines),
+    "unbase64": value_function(function.takes(t.BINARY, t.STRING), text_encodings.from_base64),
+    "encode": value_function(function.takes(t.BINARY, t.STRING, t.STRING), text_encodings.encoded, _encode_column),
     "decode": value_function(
-        _bytes_signature(t.STRING, t.STRING),
-        lambda args, call, zone: text_encodings.decoded(*args),
-        _decode_column,
-        instead=searched,
+        _bytes_signature(t.STRING, t.STRING), text_encodings.decoded, _decode_column, instead=searched
     ),
-    "to_binary": replace(
-        value_function(_binary_signature, lambda args, call, zone: text_encodings.to_binary(*args)),
-        order=function.constant_null_first,
-    ),
-    "try_to_binary": value_function(_tried_signature, _try_to_binary),
+    "to_binary": value_function(_binary_signature, text_encodings.to_binary, order=function.constant_null_first),
+    "try_to_binary": value_function(_tried_signature, partial(value_or_null, text_encodings.to_binary)),
     "is_valid_utf8": value_function(_utf8_signature(t.BOOLEAN), _is_text, _is_text_column),
     "make_valid_utf8": _as_text(lambda data: data.decode(errors="replace")),
     "validate_utf8": _as_text(_refused),
     "try_validate_utf8": _as_text(lambda data: None),
-    "ascii": replace(_of_text(t.INTEGER, _code_point), preimage=FIRST_CHARACTER),
-    "chr": value_function(_long_signature, lambda args, call, zone: _character(args[0]), aliases=("char",)),
-    "luhn_check": _of_text(t.BOOLEAN, text_encodings.passes_luhn),
+    "ascii": value_function(function.takes(t.INTEGER, t.STRING), _code_point, preimage=FIRST_CHARACTER),
+    "chr": value_function(_long_signature, _character, aliases=("char",)),
+    "luhn_check": value_function(function.takes(t.BOOLEAN, t.STRING), text_encodings.passes_luhn),
     "md5": _digest(hashlib.md5, 128),
     "sha1": _digest(hashlib.sha1, 160, "sha"),
     "sha2": value_function(function.with_counts(_bytes_signature(t.STRING, t.INTEGER), 1), _sha2, _sha2_column),
-    "crc32": _of_bytes(t.LONG, zlib.crc32),
+    "crc32": value_function(_bytes_signature(t.LONG), zlib.crc32),
 }

@@ -109,6 +109,11 @@ class Present:
 FunctionRow: TypeAlias = Function | Replaced | Present
 
 
+def by_row(compute: Callable[..., object]) -> Compute:
+    """Compute a value from the values of the arguments alone."""
+    return lambda args, call, zone: compute(*args)
+
+
 def backwards(args: tuple[n.Node, ...]) -> Sequence[int]:
     """The order from the last argument to the first."""
     return range(len(args))[::-1]

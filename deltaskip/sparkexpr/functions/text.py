@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +21,14 @@ from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.functions.by_value import value_function
+from deltaskip.sparkexpr.functions.by_value import by_value, value_function
 from deltaskip.sparkexpr.functions.function import (
-    ByColumn,
-    Compute,
     Function,
     FunctionRow,
     Replaced,
     Typed,
     backwards,
+    by_row,
     takes,
     text_or_bytes,
     with_counts,
@@ -53,20 +54,22 @@ _MOST_REPEATED = 1 << 10
 _MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29
 _EIGHT = v.constant_of(8, pa.int32())
 _QUOTE = v.constant_of("'", pa.string())
-_PADS: Mapping[t.DataType | None, str | bytes] = {t.STRING: " ", t.BINARY: b"\0"}
 _BACKSLASH = n.Literal("\\", t.STRING)
+# The length of a string is in characters.
+_LENGTHS = {pa.binary(): pc.binary_length, pa.string(): pc.utf8_length}
 
 
-def _upper_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
-    return _with_rest(pc.ascii_upper(args[0]), args[0], lambda text: strings.cased(text, True))
-
-
-def _lower_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
-    return _with_rest(pc.ascii_lower(args[0]), args[0], lambda text: strings.cased(text, False))
-
-
-def _initcap_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
-    return _with_rest(capitalized(args[0]), args[0], _capitals)
+def _cased(upper: bool, alias: str) -> Function:
+    of_ascii = pc.ascii_upper if upper else pc.ascii_lower
+    change = partial(strings.cased, upper=upper)
+    return value_function(
+        takes(t.STRING, t.STRING),
+        change,
+        lambda args, call, zone: _with_rest(of_ascii(args[0]), args[0], change),
+        binary_only=True,
+        aliases=(alias,),
+        preimage=preimages.cased_text(upper),
+    )
 
 
 def _capitals(text: str) -> str:
@@ -91,20 +94,6 @@ class _Titles(dict[int, str]):
 _TITLES = _Titles()
 
 
-def _contains_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`contains(text, part)`."""
-    if not v.is_constant(args[1]):
-        return with_parts(args[0], args[1], 1)
-    return pc.match_substring(v.column(args[0]), v.constant(args[1]))
-
-
-def _ends_with_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`endswith(text, part)`."""
-    if not v.is_constant(args[1]):
-        return with_parts(args[0], args[1], 2)
-    return pc.ends_with(v.column(args[0]), v.constant(args[1]))
-
-
 def with_parts(text: v.Values, part: pa.Array, place: int) -> v.Values:
     """Return whether each string has the part of its row at `place` (see kernels.text_parts.has_parts)."""
     if any(each.type not in (pa.string(), pa.binary()) for each in (text, part)):
@@ -115,11 +104,6 @@ def with_parts(text: v.Values, part: pa.Array, place: int) -> v.Values:
 def _reverse_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     ascii_only = pc.all(pc.string_is_ascii(v.column(args[0]))).as_py() is not False
     return (pc.ascii_reverse if ascii_only else pc.utf8_reverse)(args[0])
-
-
-def _length_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`length(text)` in characters; the length of binary is in bytes."""
-    return (pc.binary_length if args[0].type == pa.binary() else pc.utf8_length)(args[0])
 
 
 def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -228,19 +212,6 @@ def _is_text_of_joined(node: n.Node) -> bool:
     return False
 
 
-def _of_texts(
-    result: t.DataType, count: int, compute: Callable[..., object], by_column: ByColumn | None = None, *aliases: str
-) -> Function:
-    """A function of `count` strings that requires UTF8_BINARY."""
-    return value_function(
-        takes(result, *[t.STRING] * count),
-        lambda args, call, zone: compute(*args),
-        by_column,
-        binary_only=True,
-        aliases=aliases,
-    )
-
-
 def _part_signature(args: tuple[n.Node, ...]) -> Typed:
     """Accept two strings, or two binary values."""
     of = t.BINARY if [type_of(arg) for arg in args] == [t.BINARY, t.BINARY] else t.STRING
@@ -249,9 +220,20 @@ def _part_signature(args: tuple[n.Node, ...]) -> Typed:
     return takes(t.BOOLEAN, of, of)(args)
 
 
-def _part(compute: Callable[[Any, Any], object], by_column: ByColumn) -> Function:
-    """A function that returns whether a string or binary value contains, starts or ends with another."""
-    return value_function(_part_signature, lambda args, call, zone: compute(*args), by_column, binary_only=True)
+def _part(
+    compute: Callable[[Any, Any], object], by_column: Callable[[pa.Array, Any], pa.Array], place: int
+) -> Function:
+    """A function that returns whether a string or binary value has another at `place` (see `with_parts`).
+
+    by_column: Computes a column of values with a constant part.
+    """
+
+    def columns(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+        if not v.is_constant(args[1]):
+            return with_parts(args[0], args[1], place)
+        return by_column(v.column(args[0]), v.constant(args[1]))
+
+    return value_function(_part_signature, compute, columns, binary_only=True)
 
 
 def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
@@ -261,18 +243,16 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
     """
     trimmed = pc.utf8_trim if at_start and at_end else pc.utf8_ltrim if at_start else pc.utf8_rtrim
 
-    def parts(args: Sequence[Any]) -> tuple[Any, Any]:
-        if len(args) == 1:
-            return args[0], None
-        return (args[0], args[1]) if text_first else (args[1], args[0])
+    def parts(args: Sequence[Any]) -> Sequence[Any]:
+        return args if text_first else args[::-1]
 
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        text, characters = parts(args)
-        return strings.trimmed(text, " " if characters is None else characters, at_start, at_end)
+    def compute(*args: str) -> str:
+        text, characters = (*parts(args), " ")[:2]
+        return strings.trimmed(text, characters, at_start, at_end)
 
     def columns(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-        text, characters = parts(args)
-        unwanted = " " if characters is None else v.constant(characters)
+        text, *characters = parts(args)
+        unwanted = v.constant(characters[0]) if characters else " "
         return trimmed(v.column(text), unwanted) if unwanted else v.column(text)
 
     preimage = preimages.trimmed_steps(at_start, at_end, text_first)
@@ -328,17 +308,16 @@ def _padded_signature(args: tuple[n.Node, ...]) -> Typed:
     return with_counts(takes(of, of, t.INTEGER, of, optional=1), 1)(args)
 
 
-def _padded(left: bool) -> Compute:
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        pad = args[2] if len(args) == 3 else _PADS[call.type]
-        return strings.padded(args[0], args[1], pad, left)
+def _padded(left: bool) -> Function:
+    def compute(text: str | bytes, length: int, pad: str | bytes | None = None) -> object:
+        return strings.padded(text, length, (" " if isinstance(text, str) else b"\0") if pad is None else pad, left)
 
-    return compute
+    return value_function(_padded_signature, compute, _padded_column)
 
 
 def _padded_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`lpad(text, width, pad)` and `rpad`."""
-    pads = args[2] if len(args) == 3 else v.constant_of(_PADS[call.type], args[0].type)
+    pads = args[2] if len(args) == 3 else v.constant_of(" " if call.type == t.STRING else b"\0", args[0].type)
     text, widths, pads = v.arrays_of(args[0], args[1], pads)
     _check_sizes(widths)
     return padded(text, widths, pads, call.name == "lpad")
@@ -392,56 +371,54 @@ TEXT: Mapping[str, FunctionRow] = {
     "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
         with_counts(takes(t.STRING, t.STRING, t.INTEGER), 1),
-        lambda args, call, zone: strings.repeated(args[0], args[1]),
+        strings.repeated,
         _repeat_column,
         preimage=preimages.start_of(least=1),
     ),
-    **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
-    n.PADDED: value_function(_read_signature, _read, _read_column),
-    "space": value_function(
-        with_counts(takes(t.STRING, t.INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
-    ),
+    "lpad": _padded(left=True),
+    "rpad": _padded(left=False),
+    n.PADDED: Function(_read_signature, _read, by_column=by_value(_read, _read_column)),
+    "space": value_function(with_counts(takes(t.STRING, t.INTEGER), 0), partial(strings.repeated, " ")),
     "concat_ws": Function(
         _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
     ),
     "bit_length": Function(
         text_or_bytes(t.INTEGER),
-        lambda args, call, zone: 8 * _bytes_of(args[0]),
+        by_row(lambda value: 8 * _bytes_of(value)),
         by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
     ),
-    "upper": replace(
-        _of_texts(t.STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
-        preimage=preimages.cased_text(True),
+    "upper": _cased(True, "ucase"),
+    "lower": _cased(False, "lcase"),
+    "initcap": value_function(
+        takes(t.STRING, t.STRING),
+        strings.capitalized,
+        lambda args, call, zone: _with_rest(capitalized(args[0]), args[0], _capitals),
+        binary_only=True,
     ),
-    "lower": replace(
-        _of_texts(t.STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
-        preimage=preimages.cased_text(False),
-    ),
-    "initcap": _of_texts(t.STRING, 1, strings.capitalized, _initcap_column),
     "trim": _trim(True, True),
     "btrim": _trim(True, True, text_first=True),
     "ltrim": _trim(True, False),
     "rtrim": _trim(False, True),
-    "contains": _part(lambda text, part: part in text, _contains_column),
-    "endswith": _part(lambda text, part: text.endswith(part), _ends_with_column),
+    "contains": _part(operator.contains, pc.match_substring, 1),
+    "endswith": _part(lambda text, part: text.endswith(part), pc.ends_with, 2),
     "reverse": value_function(
-        takes(t.STRING, t.STRING), lambda args, call, zone: args[0][::-1], _reverse_column, preimage=preimages.REVERSED
+        takes(t.STRING, t.STRING), lambda text: text[::-1], _reverse_column, preimage=preimages.REVERSED
     ),
     "quote": value_function(
         takes(t.STRING, t.STRING),
-        lambda args, call, zone: "'" + args[0].replace("'", "\\'") + "'",
+        lambda text: "'" + text.replace("'", "\\'") + "'",
         _quote_column,
         preimage=injective(lambda text, call: text[1:-1].replace("\\'", "'")),
     ),
     "length": Function(
         text_or_bytes(t.INTEGER),
-        lambda args, call, zone: len(args[0]),
-        by_column=_length_column,
+        by_row(len),
+        by_column=lambda args, call, zone: _LENGTHS[args[0].type](args[0]),
         aliases=("len", "char_length", "character_length"),
     ),
     "octet_length": Function(
         text_or_bytes(t.INTEGER),
-        lambda args, call, zone: _bytes_of(args[0]),
+        by_row(_bytes_of),
         by_column=lambda args, call, zone: pc.binary_length(args[0]),
     ),
     "concat": Function(
@@ -450,7 +427,7 @@ TEXT: Mapping[str, FunctionRow] = {
         by_column=_concat_column,
         preimage=preimages.concatenated,
     ),
-    "collation": Function(_collation_name, lambda args, call, zone: args[0]),
+    "collation": Function(_collation_name, by_row(lambda name: name)),
     "collate": Replaced(_collated, 2),
 }
 """Functions of whole strings and of their parts."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
@@ -225,12 +225,8 @@ def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if len(args) == 2:
         # A pattern that Spark refuses still fails.
         pattern_items(args[1], parsing=True)
-    try:
-        return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], t.STRING, call.type or t.DATE, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
+        return value_or_null(_read, args, call, zone)
+    return value_or_null(cast_value, args[0], t.STRING, call.type or t.DATE, zone)
 
 
 def _read_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
@@ -90,15 +92,6 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int:
     return local if call.type == t.TIMESTAMP_NTZ else calendar.instant_of(local, in_zone)
 
 
-def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int | None:
-    try:
-        return _made_time(args, call, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
-
-
 def _made_time_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """Timestamps of numbers; rows with times that do not exist are left over."""
     in_zone = _zone_by_column(args[6]) if len(args) > 6 else zone
@@ -146,14 +139,8 @@ def _making(result: t.DataType) -> function.Signature:
 def _made_times(name: str, result: t.DataType, aliases: tuple[str, ...] = ()) -> dict[str, function.FunctionRow]:
     zoned = result == t.TIMESTAMP
     plain = function.Function(_making(result), _made_time, by_column=_made_time_column, zoned=zoned, aliases=aliases)
-    tried = function.Function(
-        _making(result),
-        _made_time_or_null,
-        by_column=_made_time_column,
-        zoned=zoned,
-        aliases=tuple(f"try_{alias}" for alias in aliases),
-    )
-    return {name: plain, f"try_{name}": tried}
+    tried = tuple(f"try_{alias}" for alias in aliases)
+    return {name: plain, f"try_{name}": replace(plain, compute=partial(value_or_null, _made_time), aliases=tried)}
 
 
 def _time_of(unit: int) -> function.Function:

@@ -18,7 +18,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import ATOMIC, castable, implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.kernels.variant_building import of_lists, of_numbers, of_texts
 from deltaskip.sparkexpr.kernels.variant_items import items_at
@@ -397,12 +397,7 @@ def _cast_item(item: VariantPrimitive, type_: t.DataType, zone: Zone) -> Any:
         return f"{item.value:f}"
     if not castable(item.type, type_) or (item.type == t.BOOLEAN and type_ == t.TIMESTAMP):
         return None
-    try:
-        return cast_value(item.value, item.type, type_, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
+    return value_or_null(cast_value, item.value, item.type, type_, zone)
 
 
 def _object_signature(args: tuple[Node, ...]) -> function.Typed:

@@ -13,7 +13,7 @@ from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.text.type_names import sql_name
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import calendar
@@ -65,12 +65,7 @@ def try_cast_value(value: object, source: t.DataType, target: t.DataType, zone: 
     """Like cast_value, but a value that cannot be cast, also inside a nested value, becomes NULL."""
     if isinstance(value, tuple) and target != t.STRING:
         return _cast_inside(value, source, target, lambda each, one, other: try_cast_value(each, one, other, zone))
-    try:
-        return cast_value(value, source, target, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
+    return value_or_null(cast_value, value, source, target, zone)
 
 
 def _cast_inside(
