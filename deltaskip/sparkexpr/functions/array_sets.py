@@ -25,23 +25,10 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signat
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.monotone import listed_in
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, LONG, VOID, ArrayType, DataType
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    Lists,
-    among,
-    chained,
-    check_zeros,
-    coded,
-    distinct_key,
-    elements_of,
-    flagged_elements,
-    has_negative_zero,
-    listed,
-    lists_of,
-    repeats,
-)
 from deltaskip.sparkexpr.values.order import compare_values
 
 
@@ -72,11 +59,11 @@ def _position(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return next(equal, 0)
 
 
-def _equal_elements(args: Sequence[v.Values]) -> tuple[Lists, np.ndarray, pa.Array]:
+def _equal_elements(args: Sequence[v.Values]) -> tuple[ls.Lists, np.ndarray, pa.Array]:
     """The lists, a mask of the elements that are equal to the value of their row, and the elements."""
     array = v.column(args[0])
-    lists = lists_of(array)
-    elements = elements_of(array.values, lists)
+    lists = ls.lists_of(array)
+    elements = ls.elements_of(array.values, lists)
     if pa.types.is_nested(elements.type):
         raise v.NotByColumn
     wanted = args[1] if v.is_constant(args[1]) else one_chunk(args[1].take(arrow_array(lists.owners())))
@@ -89,10 +76,10 @@ def _equal_elements(args: Sequence[v.Values]) -> tuple[Lists, np.ndarray, pa.Arr
 
 def _contains_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     lists, equal, elements = _equal_elements(args)
-    found = flagged_elements(lists, equal) > 0
+    found = ls.flagged_elements(lists, equal) > 0
     there = lists.valid
     if elements.null_count:
-        there = there & (found | (flagged_elements(lists, numpy_values(elements.is_null())) == 0))
+        there = there & (found | (ls.flagged_elements(lists, numpy_values(elements.is_null())) == 0))
     if not v.is_constant(args[1]):
         there = there & valid_rows(args[1])
     values = arrow_array(found)
@@ -125,7 +112,7 @@ def _remove_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values
     kept_there = kept & there[owners]
     if not kept_there[kept].all():
         elements = args[0].values.take(arrow_array(lists.places()[kept_there]))
-    return listed(np.bincount(owners[kept_there], minlength=len(there)), there, elements)
+    return ls.listed(np.bincount(owners[kept_there], minlength=len(there)), there, elements)
 
 
 def _set_signature(args: tuple[Node, ...]) -> Typed:
@@ -159,10 +146,10 @@ def _set_result(combine: Callable[[bool, bool], bool]) -> Signature:
 
 
 def _distinct(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    check_zeros(args[0])
+    ls.check_zeros(args[0])
     found: dict[Any, Any] = {}
     for each in args[0]:
-        found.setdefault(distinct_key(each), each)
+        found.setdefault(ls.distinct_key(each), each)
     return tuple(found.values())
 
 
@@ -172,12 +159,12 @@ def _union(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _chosen(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`array_intersect(one, other)` and `array_except(one, other)`."""
-    check_zeros(args[1])
-    others = {distinct_key(each) for each in args[1]}
+    ls.check_zeros(args[1])
+    others = {ls.distinct_key(each) for each in args[1]}
     found = _distinct((args[0],), call, zone)
     assert isinstance(found, tuple)
     shared = call.name == "array_intersect"
-    return tuple([each for each in found if (distinct_key(each) in others) is shared])
+    return tuple([each for each in found if (ls.distinct_key(each) in others) is shared])
 
 
 def _overlap_signature(args: tuple[Node, ...]) -> Typed:
@@ -187,49 +174,49 @@ def _overlap_signature(args: tuple[Node, ...]) -> Typed:
 
 def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     left, right = args
-    others = {distinct_key(each) for each in right if each is not None}
-    if any(distinct_key(each) in others for each in left if each is not None):
+    others = {ls.distinct_key(each) for each in right if each is not None}
+    if any(ls.distinct_key(each) in others for each in left if each is not None):
         return True
     return None if left and right and (None in left or None in right) else False
 
 
-def _both(args: Sequence[v.Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
+def _both(args: Sequence[v.Values]) -> tuple[np.ndarray, list[ls.Lists], list[pa.Array]]:
     """A mask of the rows without null arrays, the lists, which are empty in other rows, and their elements."""
     arrays = v.expanded(args)
-    given = [lists_of(each) for each in arrays]
+    given = [ls.lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in given])
-    lists = [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
-    elements = [elements_of(a.values, each) for a, each in zip(arrays, lists, strict=True)]
+    lists = [ls.Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
+    elements = [ls.elements_of(a.values, each) for a, each in zip(arrays, lists, strict=True)]
     return there, lists, elements
 
 
 def _set_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     """`array_distinct(array)`, `array_intersect(one, other)` and `array_except(one, other)`."""
     there, lists, elements = _both(args)
-    if any(map(has_negative_zero, elements)):
+    if any(map(ls.has_negative_zero, elements)):
         raise v.NotByColumn
-    codes, count = coded(*elements)
-    kept = ~repeats(lists[0].lengths, codes[0], count)
+    codes, count = ls.coded(*elements)
+    kept = ~ls.repeats(lists[0].lengths, codes[0], count)
     if len(args) == 2:
-        inside = among(lists[0].lengths, codes[0], lists[1].lengths, codes[1], count)
+        inside = ls.among(lists[0].lengths, codes[0], lists[1].lengths, codes[1], count)
         kept &= inside if call.name == "array_intersect" else ~inside
-    return listed(flagged_elements(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
+    return ls.listed(ls.flagged_elements(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
 
 
 def _union_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     there, lists, elements = _both(args)
     parts = [
-        (Lists(np.cumsum(each.lengths) - each.lengths, each.lengths, there), given)
+        (ls.Lists(np.cumsum(each.lengths) - each.lengths, each.lengths, there), given)
         for each, given in zip(lists, elements, strict=True)
     ]
-    return _set_column([chained(parts, there)], call, zone)
+    return _set_column([ls.chained(parts, there)], call, zone)
 
 
 def _overlap_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     there, (left, right), elements = _both(args)
-    (codes, others), count = coded(*elements)
+    (codes, others), count = ls.coded(*elements)
     nulls = [numpy_values(each.is_null()) for each in elements]
-    hit = among(left.lengths, codes, right.lengths, others, count) & ~nulls[0]
+    hit = ls.among(left.lengths, codes, right.lengths, others, count) & ~nulls[0]
     found = np.zeros(len(there), np.bool_)
     found[left.owners()[hit]] = True
     unknown = np.zeros(len(there), np.bool_)

@@ -35,19 +35,10 @@ from deltaskip.sparkexpr.functions.text import TEXT
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    Lists,
-    chained,
-    check_zeros,
-    elements_of,
-    flagged_elements,
-    has_negative_zero,
-    listed,
-    lists_of,
-)
 from deltaskip.sparkexpr.values.order import compare_values
 from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS, concat
 
@@ -77,16 +68,16 @@ def _append(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     return (*values, value) if call.name == "array_append" else (value, *values)
 
 
-def _single(rows: int) -> Lists:
+def _single(rows: int) -> ls.Lists:
     """Lists of one element each."""
-    return Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
+    return ls.Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
 
 
 def _append_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array, value = v.expanded(args)
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     parts = [(lists, array.values), (_single(len(array)), value)]
-    return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
+    return ls.chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
 
 
 def _insert_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -123,7 +114,7 @@ def _insert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _insert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array, places, value = v.expanded(args)
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     there = lists.valid & numpy_values(places.is_valid())
     place = np.where(there, v.numbers(places), 1).astype(np.int64)
     if (place == 0).any():
@@ -134,20 +125,20 @@ def _insert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Valu
     head = np.clip(at, 0, lists.lengths)
     nothing = pa.nulls(1, array.type.value_type)
 
-    def nulls(counts: np.ndarray) -> tuple[Lists, pa.Array]:
+    def nulls(counts: np.ndarray) -> tuple[ls.Lists, pa.Array]:
         lengths = np.maximum(counts, 0)
-        return Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
+        return ls.Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
             int(lengths.max(initial=0)), nothing.type
         )
 
     parts = [
-        (Lists(lists.starts, head, there), array.values),
+        (ls.Lists(lists.starts, head, there), array.values),
         nulls(np.where(place > 0, at - lists.lengths, 0)),
         (_single(len(array)), value),
         nulls(-at),
-        (Lists(lists.starts + head, lists.lengths - head, there), array.values),
+        (ls.Lists(lists.starts + head, lists.lengths - head, there), array.values),
     ]
-    return chained(parts, there)
+    return ls.chained(parts, there)
 
 
 def _join_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -178,8 +169,8 @@ def _join_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
         if len(args) == 2:
             array = _compacted(array)
         elif v.is_constant(args[2]):
-            lists = lists_of(array)
-            array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
+            lists = ls.lists_of(array)
+            array = ls.listed(lists.lengths, lists.valid, pc.fill_null(ls.elements_of(array.values, lists), args[2]))
         else:
             raise v.NotByColumn
     # pyarrow also supports a different separator in each row.
@@ -208,12 +199,12 @@ def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Val
     kind = array.type.value_type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise v.NotByColumn
-    lists = lists_of(array)
-    elements = elements_of(array.values, lists)
-    if has_negative_zero(elements):
+    lists = ls.lists_of(array)
+    elements = ls.elements_of(array.values, lists)
+    if ls.has_negative_zero(elements):
         raise v.NotByColumn
     known = numpy_values(elements.is_valid())
-    counts = flagged_elements(lists, known) if elements.null_count else lists.lengths
+    counts = ls.flagged_elements(lists, known) if elements.null_count else lists.lengths
     there = counts > 0
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     ordered = None if plain else _ranks(elements)
@@ -267,16 +258,16 @@ def _repeat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Valu
     size = counts.sum() * (1 + value.nbytes // max(1, len(value)))
     if counts.max(initial=0) > MOST_ELEMENTS or size > v.MOST_TOGETHER:
         raise v.NotByColumn
-    return v.sized(listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
+    return v.sized(ls.listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
 
 
 def _compacted(array: pa.Array) -> pa.Array:
     """The lists without nulls."""
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places = lists.places()
     kept = numpy_values(array.values.is_valid())[places] if len(places) else np.zeros(0, np.bool_)
     counts = np.bincount(lists.owners()[kept], minlength=len(array))
-    return listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
+    return ls.listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
 
 
 def _sort_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -303,7 +294,7 @@ def _check_one_zero(values: Sequence[Any]) -> None:
         raise Undecided("The order of zeros of both signs is left to Spark.")
     for each in values:
         if isinstance(each, tuple):
-            check_zeros(each)
+            ls.check_zeros(each)
 
 
 def _sorted_last(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
@@ -320,10 +311,10 @@ def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise v.NotByColumn
     ascending = True if len(args) == 1 else v.constant(args[1])
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places, owners = lists.places(), lists.owners()
-    elements = elements_of(array.values, lists)
-    if has_negative_zero(elements):
+    elements = ls.elements_of(array.values, lists)
+    if ls.has_negative_zero(elements):
         raise v.NotByColumn
     plain = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
     if pa.types.is_floating(kind):
@@ -335,7 +326,7 @@ def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     null = numpy_values(elements.is_null())
     last = call.name == "array_sort" or not ascending
     by = np.lexsort((ordered, null if last else ~null, owners))
-    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
+    return ls.listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
 
 
 def _slice(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
@@ -350,13 +341,13 @@ def _slice(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _slice_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array, start, length = v.column(args[0]), v.constant(args[1]), v.constant(args[2])
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     if start == 0 or length < 0:
         raise v.NotByColumn
     at = np.full(len(array), start - 1) if start > 0 else lists.lengths + start
     counts = np.where(at < 0, 0, np.clip(lists.lengths - at, 0, length))
     cut = type(lists)(lists.starts + np.maximum(at, 0), np.where(lists.valid, counts, 0), lists.valid)
-    return listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
+    return ls.listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
 
 
 def _flatten_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -370,22 +361,22 @@ def _flatten(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _flatten_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array = v.column(args[0])
-    outer = lists_of(array)
+    outer = ls.lists_of(array)
     inner = one_chunk(array.values.take(arrow_array(outer.places())))
-    lists = lists_of(inner)
+    lists = ls.lists_of(inner)
     there = outer.valid.copy()
     there[outer.owners()[~lists.valid]] = False
     counts = np.bincount(outer.owners(), lists.lengths, len(array)).astype(np.int64)
     kept = there[outer.owners()]
     cut = type(lists)(lists.starts, np.where(kept, lists.lengths, 0), lists.valid)
-    return listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
+    return ls.listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
 
 
 def _reverse_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array = v.column(args[0])
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places = np.repeat(lists.starts + lists.lengths - 1, lists.lengths) - lists.numbers()
-    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
+    return ls.listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
 
 
 def _zip_node(*args: n.Node) -> n.Node:
@@ -423,17 +414,17 @@ def _zip_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """Structs of the elements at the same index, null after the end of a shorter array."""
     given = args[len(args) // 2 :]
     arrays = v.expanded(given)
-    lists = [lists_of(each) for each in arrays]
+    lists = [ls.lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
-    whole = Lists(np.zeros(len(most), np.int64), most, there)
+    whole = ls.Lists(np.zeros(len(most), np.int64), most, there)
     owners, at = whole.owners(), whole.numbers()
     members = [
         taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
         for array, each in zip(arrays, lists, strict=True)
     ]
     names = [v.constant(each) for each in args[: len(args) // 2]]
-    return listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
+    return ls.listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
 
 
 def _concat_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -446,9 +437,9 @@ def _concat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     arrays = v.expanded(args)
-    lists = [lists_of(each) for each in arrays]
+    lists = [ls.lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
-    return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
+    return ls.chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
 
 
 def _concat_ws_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -481,12 +472,12 @@ def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     rows = v.rows_of(args)
     every = np.ones(rows, np.bool_)
-    parts: list[tuple[Lists, pa.Array]] = []
+    parts: list[tuple[ls.Lists, pa.Array]] = []
     for arg, node in zip(args[1:], call.args[1:], strict=True):
         values = v.as_array(arg, rows)
         nested = isinstance(coerce.type_of(node), t.ArrayType)
-        parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
-    texts = _compacted(chained(parts, every))
+        parts.append((ls.lists_of(values), values.values) if nested else (_single(rows), values))
+    texts = _compacted(ls.chained(parts, every))
     if len(texts.values) * (pc.max(pc.binary_length(args[0])).as_py() or 0) > v.MOST_TOGETHER:
         raise v.NotByColumn
     return pc.binary_join(texts, args[0])

@@ -29,22 +29,13 @@ from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
 from deltaskip.sparkexpr.values import arrow_values
+from deltaskip.sparkexpr.values import json_reading as j
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arithmetic import to_decimal
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.column_casts import cast_column
 from deltaskip.sparkexpr.values.floats import nearest_float
-from deltaskip.sparkexpr.values.json_reading import (
-    SHORT_ESCAPES,
-    Malformed,
-    Object,
-    Real,
-    double_text,
-    json_text,
-    quoted,
-    read_json,
-)
 from deltaskip.sparkexpr.values.lists import coded, listed, lists_of, repeats
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly
 from deltaskip.sparkexpr.values.variant_reading import variant_json
@@ -110,8 +101,8 @@ def _get(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if steps is None:
         return None
     try:
-        value = read_json(args[0])
-    except Malformed:
+        value = j.read_json(args[0])
+    except j.Malformed:
         return None
     found: list[str] = []
     return "".join(found) if _selected(value, steps, _RAW, found) else None
@@ -152,10 +143,10 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
             return True
         if style == _FLAT and isinstance(value, list):
             return sum([_selected(each, (), _FLAT, out) for each in value]) > 0
-        out.append(json_text(value))
+        out.append(j.json_text(value))
         return True
     step, rest = steps[0], steps[1:]
-    if isinstance(value, Object) and isinstance(step, str):
+    if isinstance(value, j.Object) and isinstance(step, str):
         # Members may share a name: the first member with a value at the path counts.
         members = (each for name, each in value.members if name == step and each is not None)
         return any(_selected(each, rest, style, out) for each in members)
@@ -181,8 +172,8 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
 
 def _length(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     try:
-        value = read_json(args[0])
-    except Malformed:
+        value = j.read_json(args[0])
+    except j.Malformed:
         return None
     return len(value) if isinstance(value, list) else None
 
@@ -194,10 +185,10 @@ def _length_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly
 
 def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     try:
-        value = read_json(args[0])
-    except Malformed:
+        value = j.read_json(args[0])
+    except j.Malformed:
         return None
-    return tuple([name for name, _ in value.members]) if isinstance(value, Object) else None
+    return tuple([name for name, _ in value.members]) if isinstance(value, j.Object) else None
 
 
 def _keys_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
@@ -256,12 +247,12 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
             raise Undecided("White space that JSON does not allow is left to Spark.")
         return None
     try:
-        value: Any = read_json(text)
-    except Malformed:
+        value: Any = j.read_json(text)
+    except j.Malformed:
         value = None
-    if isinstance(type_, t.StructType) and not isinstance(value, Object):
-        value = Object(())
-    if isinstance(type_, t.ArrayType) and isinstance(type_.element, t.StructType) and isinstance(value, Object):
+    if isinstance(type_, t.StructType) and not isinstance(value, j.Object):
+        value = j.Object(())
+    if isinstance(type_, t.ArrayType) and isinstance(type_.element, t.StructType) and isinstance(value, j.Object):
         value = [value]
     try:
         return _read(value, type_, zone)
@@ -274,7 +265,7 @@ def _read(value: Any, type_: t.DataType, zone: Zone) -> Any:
     match type_, value:
         case _, None:
             return None
-        case t.StructType(fields), Object(members):
+        case t.StructType(fields), j.Object(members):
             found: dict[str, Any] = dict.fromkeys(field.name for field in fields)
             types = {field.name: field.type for field in fields}
             for name, each in members:
@@ -287,7 +278,7 @@ def _read(value: Any, type_: t.DataType, zone: Zone) -> Any:
             return tuple(found.values())
         case t.ArrayType(element), list():
             return tuple([_read(each, element, zone) for each in value])
-        case t.MapType(_, inner), Object(members):
+        case t.MapType(_, inner), j.Object(members):
             if len({name for name, _ in members}) < len(members):
                 raise Undecided("A JSON object that has a name twice is left to Spark.")
             return tuple([(name, _read(each, inner, zone)) for name, each in members])
@@ -404,7 +395,7 @@ def _where(there: np.ndarray, values: pa.Array) -> pa.Array:
 
 def _scalar(value: Any, type_: t.DataType, zone: Zone) -> Any:
     if type_ == t.STRING:
-        return value if isinstance(value, str) else json_text(value)
+        return value if isinstance(value, str) else j.json_text(value)
     if type_ == t.BOOLEAN and isinstance(value, bool):
         return value
     if type_ in t.INTEGRAL_BITS and type(value) is int:
@@ -438,8 +429,8 @@ def _floating(value: Any, type_: t.DataType) -> float:
     match value:
         case bool():
             raise _Mismatch
-        case int() | Real():
-            text = value.text if isinstance(value, Real) else str(value)
+        case int() | j.Real():
+            text = value.text if isinstance(value, j.Real) else str(value)
             found = float(text)
             if type_ == t.DOUBLE:
                 return found
@@ -456,11 +447,11 @@ def _floating(value: Any, type_: t.DataType) -> float:
 
 def _decimal(value: Any, type_: t.DecimalType) -> Decimal:
     match value:
-        case bool() | list() | Object():
+        case bool() | list() | j.Object():
             raise _Mismatch
         case int():
             exact = exactly(value)
-        case Real(text):
+        case j.Real(text):
             if abs(int(text.lower().partition("e")[2] or 0)) > _MOST_EXPONENT:
                 raise Undecided("Such an exponent is left to Spark.")
             exact = exactly(text)
@@ -547,7 +538,7 @@ def _texts(values: pa.Array, type_: t.DataType) -> pa.Array:
         case t.StructType(fields):
             shown = [
                 _around(
-                    f"{quoted(field.name)}:",
+                    f"{j.quoted(field.name)}:",
                     _texts(arrow_values.one_chunk(pc.struct_field(values, at)), field.type),
                     "",
                 )
@@ -568,7 +559,7 @@ def _escaped(texts: pa.Array) -> pa.Array:
     """Strings with JSON escapes, without quotes. Raises NotByColumn for rare control characters."""
     if not pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
         return texts
-    for character, escape in SHORT_ESCAPES.items():
+    for character, escape in j.SHORT_ESCAPES.items():
         texts = pc.replace_substring(texts, character, escape)
     if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
         raise v.NotByColumn
@@ -592,10 +583,10 @@ def _written(value: Any, type_: t.DataType, zone: Zone) -> str:
         case t.ArrayType(element):
             return f"[{','.join([_written(each, element, zone) for each in value])}]"
         case t.MapType(_, inner):
-            return f"{{{','.join([f'{quoted(str(key))}:{_written(each, inner, zone)}' for key, each in value])}}}"
+            return f"{{{','.join([f'{j.quoted(str(key))}:{_written(each, inner, zone)}' for key, each in value])}}}"
         case t.StructType(fields):
             pairs = zip(fields, value, strict=True)
-            shown = [f"{quoted(f.name)}:{_written(each, f.type, zone)}" for f, each in pairs if each is not None]
+            shown = [f"{j.quoted(f.name)}:{_written(each, f.type, zone)}" for f, each in pairs if each is not None]
             return f"{{{','.join(shown)}}}"
         case t.DecimalType():
             if value.adjusted() < -6:
@@ -608,15 +599,15 @@ def _written(value: Any, type_: t.DataType, zone: Zone) -> str:
     if type_ in t.INTEGRAL_BITS:
         return str(value)
     if type_ in t.FLOATING:
-        return double_text(value, type_ == t.FLOAT)
+        return j.double_text(value, type_ == t.FLOAT)
     if type_ == t.STRING:
-        return quoted(value)
+        return j.quoted(value)
     if type_ == t.BINARY:
-        return quoted(b64encode(value).decode())
+        return j.quoted(b64encode(value).decode())
     if type_ == t.DATE:
-        return quoted(_day(value))
+        return j.quoted(_day(value))
     if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return quoted(_instant(value, type_, zone))
+        return j.quoted(_instant(value, type_, zone))
     raise Undecided("Such values in JSON are left to Spark.")
 
 

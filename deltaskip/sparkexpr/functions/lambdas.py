@@ -21,19 +21,9 @@ from deltaskip.sparkexpr.functions.maps import built_map, made_map
 from deltaskip.sparkexpr.nodes import Call, Lambda, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    Lists,
-    coded,
-    distinct_key,
-    elements_of,
-    flagged_elements,
-    has_negative_zero,
-    listed,
-    lists_of,
-    repeats,
-)
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, scattered, sized
 
 # Longer arrays are left to Spark: the sort checks the comparison function for every pair.
@@ -219,8 +209,8 @@ def _transform_values(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`map_zip_with`: the keys of the first map, then the keys that only the second map has."""
     left, right = (built_map(each) for each in args[:2])
-    ones, others = ({distinct_key(key): value for key, value in each} for each in (left, right))
-    keys = {distinct_key(key): key for key, _ in (*left, *right)}
+    ones, others = ({ls.distinct_key(key): value for key, value in each} for each in (left, right))
+    keys = {ls.distinct_key(key): key for key, _ in (*left, *right)}
     return tuple([(key, args[2](key, ones.get(same), others.get(same))) for same, key in keys.items()])
 
 
@@ -251,8 +241,8 @@ def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.Array, list[Any]]:
     """The lists, the row of each element, the elements, and the arguments of the function."""
     array = args[0]
-    lists = lists_of(array)
-    elements = elements_of(array.values, lists)
+    lists = ls.lists_of(array)
+    elements = ls.elements_of(array.values, lists)
     given = [elements]
     if numbered:
         given.append(arrow_array(lists.numbers().astype(np.int32)))
@@ -261,14 +251,14 @@ def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.
 
 def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, _, given = _elements(args, _numbered(call.args[1]))
-    return listed(lists.lengths, lists.valid, args[1](given, owners))
+    return ls.listed(lists.lengths, lists.valid, args[1](given, owners))
 
 
 def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
     kept = true_rows(args[1](given, owners))
-    counts = flagged_elements(lists, kept)
-    return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
+    counts = ls.flagged_elements(lists, kept)
+    return ls.listed(counts, lists.valid, elements.filter(arrow_array(kept)))
 
 
 def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
@@ -276,13 +266,13 @@ def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     truth = args[1](given, owners)
     decisive = call.name == "exists"
     hit = true_rows(truth if decisive else pc.invert(truth))
-    decided = flagged_elements(lists, hit) > 0
-    known = lists.valid & (decided | (flagged_elements(lists, numpy_values(truth.is_null())) == 0))
+    decided = ls.flagged_elements(lists, hit) > 0
+    known = lists.valid & (decided | (ls.flagged_elements(lists, numpy_values(truth.is_null())) == 0))
     return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
 
 
 def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places = arrow_array(lists.places())
     return lists, lists.owners(), [array.keys.take(places), array.items.take(places)]
 
@@ -290,7 +280,7 @@ def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
 def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
     kept = true_rows(args[1]([keys, items], owners))
-    counts = flagged_elements(lists, kept)
+    counts = ls.flagged_elements(lists, kept)
     return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
 
 
@@ -307,21 +297,21 @@ def _keys_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`zip_with`: the elements at the same index, NULL after the end of a shorter array."""
     arrays = args[:2]
-    given = [lists_of(each) for each in arrays]
+    given = [ls.lists_of(each) for each in arrays]
     there = given[0].valid & given[1].valid
-    lists = Lists(given[0].starts, np.where(there, np.maximum(given[0].lengths, given[1].lengths), 0), there)
+    lists = ls.Lists(given[0].starts, np.where(there, np.maximum(given[0].lengths, given[1].lengths), 0), there)
     owners, at = lists.owners(), lists.numbers()
     elements = [
         taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
         for array, each in zip(arrays, given, strict=True)
     ]
-    return listed(lists.lengths, there, args[2](elements, owners))
+    return ls.listed(lists.lengths, there, args[2](elements, owners))
 
 
 def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`aggregate`: processes the first elements of all rows, then the second elements, and so on."""
     array, found, merge = args[:3]
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     longest = int(lists.lengths.max(initial=0))
     if longest > _MOST_STEPS:
         raise NotByColumn
@@ -339,20 +329,22 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`map_zip_with`: the keys of the first map, then the keys that only the second map has, with both values."""
     maps = args[:2]
-    given = [lists_of(each) for each in maps]
+    given = [ls.lists_of(each) for each in maps]
     there = given[0].valid & given[1].valid
-    left, right = (Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given)
-    keys = [elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
-    codes, count = coded(*keys)
-    repeated = any(repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True))
-    if repeated or any(map(has_negative_zero, keys)):
+    left, right = (ls.Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given)
+    keys = [ls.elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
+    codes, count = ls.coded(*keys)
+    repeated = any(
+        ls.repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True)
+    )
+    if repeated or any(map(ls.has_negative_zero, keys)):
         raise NotByColumn
     ones, others = (lists.owners() * count + each for lists, each in zip((left, right), codes, strict=True))
     order = np.argsort(others)
     shared = np.flatnonzero(np.isin(ones, others))
     new = ~np.isin(others, ones)
-    behind = Lists(left.starts, flagged_elements(right, new), there)
-    lists = Lists(left.starts, left.lengths + behind.lengths, there)
+    behind = ls.Lists(left.starts, ls.flagged_elements(right, new), there)
+    lists = ls.Lists(left.starts, left.lengths + behind.lengths, there)
     firsts = np.cumsum(lists.lengths) - lists.lengths
     # The index of the entry of each key in both maps.
     places = np.full((2, len(ones) + int(new.sum())), -1)
@@ -361,7 +353,7 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     places[1, of_left[shared]] = order[np.searchsorted(others, ones[shared], sorter=order)]
     places[1, (firsts + left.lengths)[behind.owners()] + behind.numbers()] = np.flatnonzero(new)
     items = [
-        taken_elements(elements_of(each.items, of), place, place >= 0)
+        taken_elements(ls.elements_of(each.items, of), place, place >= 0)
         for each, of, place in zip(maps, (left, right), places, strict=True)
     ]
     of_one = np.where(places[0] >= 0, places[0], len(ones) + places[1])
@@ -372,10 +364,10 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """Compare each element with the other elements of its array. Its index is the number of elements before it."""
     array, compare = args
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     if lists.lengths.max(initial=0) > _MOST_SORTED:
         raise NotByColumn
-    elements = elements_of(array.values, lists)
+    elements = ls.elements_of(array.values, lists)
     owners = lists.owners()
     others = lists.lengths[owners]
     firsts = (np.cumsum(lists.lengths) - lists.lengths)[owners]
@@ -383,7 +375,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     groups = np.cumsum(lists.lengths**2) // _MOST_PAIRS
     ends = [*np.cumsum(lists.lengths)[np.flatnonzero(np.diff(groups))], len(owners)]
     for start, end in zip([0, *ends], ends, strict=False):
-        pairs = Lists(firsts[start:end], others[start:end], np.ones(end - start, np.bool_))
+        pairs = ls.Lists(firsts[start:end], others[start:end], np.ones(end - start, np.bool_))
         one, other = np.repeat(np.arange(start, end), pairs.lengths), pairs.places()
         apart = one != other
         one, other = one[apart], other[apart]
@@ -395,7 +387,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
         if (signs != np.sign(before[one] - before[other])).any():
             # The function is not a consistent order.
             raise NotByColumn
-    return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
+    return ls.listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
 
 
 LAMBDAS: Mapping[str, FunctionRow] = {

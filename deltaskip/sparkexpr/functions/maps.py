@@ -22,18 +22,9 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replac
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    chained,
-    check_zeros,
-    coded,
-    distinct_key,
-    has_negative_zero,
-    listed,
-    lists_of,
-    repeats,
-)
 from deltaskip.sparkexpr.values.order import compare_values
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded
 
@@ -46,8 +37,8 @@ def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
     for key, value in pairs:
         if key is None:
             raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
-        check_zeros(key)
-        same = distinct_key(key)
+        ls.check_zeros(key)
+        same = ls.distinct_key(key)
         if same in found:
             raise EvaluationError(f"The key {shown(key)} occurs twice in a map (DUPLICATED_MAP_KEY).")
         found[same] = (key, value)
@@ -86,19 +77,19 @@ def _entries(of: t.MapType) -> t.ArrayType:
 
 
 def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
-    return listed(lists.lengths, lists.valid, args[0].keys.take(arrow_array(lists.places())))
+    lists = ls.lists_of(args[0])
+    return ls.listed(lists.lengths, lists.valid, args[0].keys.take(arrow_array(lists.places())))
 
 
 def _values_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
-    return listed(lists.lengths, lists.valid, args[0].items.take(arrow_array(lists.places())))
+    lists = ls.lists_of(args[0])
+    return ls.listed(lists.lengths, lists.valid, args[0].items.take(arrow_array(lists.places())))
 
 
 def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
+    lists = ls.lists_of(args[0])
     members = [each.take(arrow_array(lists.places())) for each in (args[0].keys, args[0].items)]
-    return listed(lists.lengths, lists.valid, pa.StructArray.from_arrays(members, names=["key", "value"]))
+    return ls.listed(lists.lengths, lists.valid, pa.StructArray.from_arrays(members, names=["key", "value"]))
 
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
@@ -151,10 +142,10 @@ def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.A
     """Return maps with the given numbers of entries, null where not valid. Checks keys like `built_map`."""
     if keys.null_count:
         raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
-    if has_negative_zero(keys):
+    if ls.has_negative_zero(keys):
         raise NotByColumn
-    [codes], count = coded(keys)
-    if repeats(lengths, codes, count).any():
+    [codes], count = ls.coded(keys)
+    if ls.repeats(lengths, codes, count).any():
         raise EvaluationError("A key occurs twice in a map (DUPLICATED_MAP_KEY).")
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -173,25 +164,25 @@ def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    lists = [lists_of(each) for each in given]
+    lists = [ls.lists_of(each) for each in given]
     there = np.logical_and.reduce([each.valid for each in lists])
-    keys = chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
-    items = chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
-    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+    keys = ls.chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
+    items = ls.chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
+    return made_map(ls.lists_of(keys).lengths, there, keys.values, items.values)
 
 
 def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    lists = [lists_of(each) for each in given]
+    lists = [ls.lists_of(each) for each in given]
     there = np.logical_and(lists[0].valid, lists[1].valid)
     if (there & (lists[0].lengths != lists[1].lengths)).any():
         raise EvaluationError("The arrays of keys and values of a map differ in length.")
-    keys, items = (chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
-    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+    keys, items = (ls.chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
+    return made_map(ls.lists_of(keys).lengths, there, keys.values, items.values)
 
 
 def _from_entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
+    lists = ls.lists_of(args[0])
     entries = one_chunk(args[0].values.take(arrow_array(lists.places())))
     there = lists.valid.copy()
     there[lists.owners()[numpy_values(entries.is_null())]] = False
@@ -206,9 +197,9 @@ def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
         raise NotByColumn
     parts = pc.split_pattern(column(args[0]), between)
-    lists = lists_of(parts)
+    lists = ls.lists_of(parts)
     pairs = pc.split_pattern(one_chunk(parts.values.take(arrow_array(lists.places()))), inside, max_splits=1)
-    halves = lists_of(pairs)
+    halves = ls.lists_of(pairs)
     keys = pairs.values.take(arrow_array(halves.starts))
     items = taken_elements(pairs.values, halves.starts + 1, halves.lengths > 1)
     return made_map(lists.lengths, lists.valid, keys, items)

@@ -58,7 +58,7 @@ def _whole_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values 
     longs = v.made(np.where(inside, found, 0).astype(np.int64), pa.int64(), args[0])
     # NaN becomes 0.
     beyond = ~inside & ~np.isnan(found) & numpy_values(v.column(args[0]).is_valid())
-    return v.Partly(longs, beyond) if beyond.any() else longs
+    return v.partly(longs, beyond)
 
 
 def _round_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
@@ -136,7 +136,7 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> v.Values | v.Partly:
         found = np.where((given < 0) & (found != 0), -found, found)
     array = v.made(np.where(np.isnan(given), given, found), values.type, values)
     rest = ~(known | kept)
-    return v.Partly(array, rest) if v.any_set(rest, values) else array
+    return v.partly(array, rest, values)
 
 
 def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> v.Values | v.Partly:

@@ -21,18 +21,8 @@ from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.failures import Undecided
+from deltaskip.sparkexpr.functions import function as f
 from deltaskip.sparkexpr.functions.by_value import by_value, value_function
-from deltaskip.sparkexpr.functions.function import (
-    Function,
-    FunctionRow,
-    Replaced,
-    Typed,
-    backwards,
-    by_row,
-    takes,
-    text_or_bytes,
-    with_counts,
-)
 from deltaskip.sparkexpr.functions.text_parts import TEXT_PARTS, nothing
 from deltaskip.sparkexpr.kernels.text_matches import likes
 from deltaskip.sparkexpr.kernels.text_parts import capitalized, has_parts
@@ -59,11 +49,11 @@ _BACKSLASH = n.Literal("\\", t.STRING)
 _LENGTHS = {pa.binary(): pc.binary_length, pa.string(): pc.utf8_length}
 
 
-def _cased(upper: bool, alias: str) -> Function:
+def _cased(upper: bool, alias: str) -> f.Function:
     of_ascii = pc.ascii_upper if upper else pc.ascii_lower
     change = partial(strings.cased, upper=upper)
     return value_function(
-        takes(t.STRING, t.STRING),
+        f.takes(t.STRING, t.STRING),
         change,
         lambda args, call, zone: _with_rest(of_ascii(args[0]), args[0], change),
         binary_only=True,
@@ -165,8 +155,7 @@ def like_rows(text: v.Values, patterns: pa.Array, escape: str, case_insensitive:
             given[at] = lowered
     found = likes(given[0], given[1], escape)
     rest |= numpy_values(filled(found, 0)) == 2
-    truth = pc.equal(found, v.constant_of(1, pa.uint8()))
-    return v.Partly(truth, rest) if rest.any() else truth
+    return v.partly(pc.equal(found, v.constant_of(1, pa.uint8())), rest)
 
 
 def _like_node(insensitive: bool, text: n.Node, pattern: n.Node, escape: n.Node = _BACKSLASH) -> n.Node | None:
@@ -194,11 +183,11 @@ def _with_rest(found: Any, text: v.Values, change: Callable[[str], str] | None =
     return pc.if_else(ascii_only, found, v.scattered(changed, rest))
 
 
-def _concat_signature(args: tuple[n.Node, ...]) -> Typed:
+def _concat_signature(args: tuple[n.Node, ...]) -> f.Typed:
     target = t.BINARY if args and all(type_of(arg) == t.BINARY for arg in args) else t.STRING
     if any(map(_is_text_of_joined, args)):
         return None
-    return takes(target, *[target] * len(args))(args)
+    return f.takes(target, *[target] * len(args))(args)
 
 
 def _is_text_of_joined(node: n.Node) -> bool:
@@ -212,17 +201,17 @@ def _is_text_of_joined(node: n.Node) -> bool:
     return False
 
 
-def _part_signature(args: tuple[n.Node, ...]) -> Typed:
+def _part_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept two strings, or two binary values."""
     of = t.BINARY if [type_of(arg) for arg in args] == [t.BINARY, t.BINARY] else t.STRING
     if of == t.STRING:
         comparison_collation(*args)
-    return takes(t.BOOLEAN, of, of)(args)
+    return f.takes(t.BOOLEAN, of, of)(args)
 
 
 def _part(
     compute: Callable[[Any, Any], object], by_column: Callable[[pa.Array, Any], pa.Array], place: int
-) -> Function:
+) -> f.Function:
     """A function that returns whether a string or binary value has another at `place` (see `with_parts`).
 
     by_column: Computes a column of values with a constant part.
@@ -236,7 +225,7 @@ def _part(
     return value_function(_part_signature, compute, columns, binary_only=True)
 
 
-def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
+def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> f.Function:
     """A function that trims characters, by default blanks, from the ends of a string.
 
     text_first: Whether the string is the first argument and the characters the second.
@@ -256,14 +245,14 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
         return trimmed(v.column(text), unwanted) if unwanted else v.column(text)
 
     preimage = preimages.trimmed_steps(at_start, at_end, text_first)
-    signature = takes(t.STRING, t.STRING, t.STRING, optional=1)
+    signature = f.takes(t.STRING, t.STRING, t.STRING, optional=1)
     function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
-    return function if text_first else replace(function, order=backwards)
+    return function if text_first else replace(function, order=f.backwards)
 
 
-def _concat_ws_signature(args: tuple[n.Node, ...]) -> Typed:
+def _concat_ws_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept strings; arrays of strings are left to Spark."""
-    return takes(t.STRING, *[t.STRING] * len(args))(args) if args else None
+    return f.takes(t.STRING, *[t.STRING] * len(args))(args) if args else None
 
 
 def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
@@ -299,16 +288,16 @@ def _check_sizes(sizes: pa.Array) -> None:
         raise v.NotByColumn
 
 
-def _padded_signature(args: tuple[n.Node, ...]) -> Typed:
+def _padded_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept a string or binary, a length, and an optional padding: by default a blank, or a zero byte for binary."""
     types = {type_of(arg) for arg in (*args[:1], *args[2:])}
     if {t.BINARY, t.VOID} <= types:
         return None
     of = t.BINARY if types == {t.BINARY} else t.STRING
-    return with_counts(takes(of, of, t.INTEGER, of, optional=1), 1)(args)
+    return f.with_counts(f.takes(of, of, t.INTEGER, of, optional=1), 1)(args)
 
 
-def _padded(left: bool) -> Function:
+def _padded(left: bool) -> f.Function:
     def compute(text: str | bytes, length: int, pad: str | bytes | None = None) -> object:
         return strings.padded(text, length, (" " if isinstance(text, str) else b"\0") if pad is None else pad, left)
 
@@ -327,7 +316,7 @@ def _bytes_of(value: str | bytes) -> int:
     return len(value.encode() if isinstance(value, str) else value)
 
 
-def _collation_name(args: tuple[n.Node, ...]) -> Typed:
+def _collation_name(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept a string, and return the name of its collation as a constant."""
     if len(args) != 1 or type_of(args[0]) not in (t.STRING, t.VOID):
         return None
@@ -344,10 +333,10 @@ def _collated(text: n.Node, name: n.Node) -> n.Node | None:
     return n.Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
-def _read_signature(args: tuple[n.Node, ...]) -> Typed:
+def _read_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept a string and its length, or a nested value and the text of its type with lengths."""
     type_ = type_of(args[0])
-    return (args, type_) if type_ is not None and is_nested(type_) else takes(t.STRING, t.STRING, t.INTEGER)(args)
+    return (args, type_) if type_ is not None and is_nested(type_) else f.takes(t.STRING, t.STRING, t.INTEGER)(args)
 
 
 def _read(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
@@ -364,33 +353,33 @@ def _read_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     return char_padded(v.column(args[0]), parse_type_text(wanted))
 
 
-TEXT: Mapping[str, FunctionRow] = {
+TEXT: Mapping[str, f.FunctionRow] = {
     **TEXT_PARTS,
-    "startswith": Replaced(n.StartsWith, 2),
-    "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
-    "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
+    "startswith": f.Replaced(n.StartsWith, 2),
+    "like": f.Replaced(lambda *args: _like_node(False, *args), 2, 3),
+    "ilike": f.Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
-        with_counts(takes(t.STRING, t.STRING, t.INTEGER), 1),
+        f.with_counts(f.takes(t.STRING, t.STRING, t.INTEGER), 1),
         strings.repeated,
         _repeat_column,
         preimage=preimages.start_of(least=1),
     ),
     "lpad": _padded(left=True),
     "rpad": _padded(left=False),
-    n.PADDED: Function(_read_signature, _read, by_column=by_value(_read, _read_column)),
-    "space": value_function(with_counts(takes(t.STRING, t.INTEGER), 0), partial(strings.repeated, " ")),
-    "concat_ws": Function(
+    n.PADDED: f.Function(_read_signature, _read, by_column=by_value(_read, _read_column)),
+    "space": value_function(f.with_counts(f.takes(t.STRING, t.INTEGER), 0), partial(strings.repeated, " ")),
+    "concat_ws": f.Function(
         _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
     ),
-    "bit_length": Function(
-        text_or_bytes(t.INTEGER),
-        by_row(lambda value: 8 * _bytes_of(value)),
+    "bit_length": f.Function(
+        f.text_or_bytes(t.INTEGER),
+        f.by_row(lambda value: 8 * _bytes_of(value)),
         by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
     ),
     "upper": _cased(True, "ucase"),
     "lower": _cased(False, "lcase"),
     "initcap": value_function(
-        takes(t.STRING, t.STRING),
+        f.takes(t.STRING, t.STRING),
         strings.capitalized,
         lambda args, call, zone: _with_rest(capitalized(args[0]), args[0], _capitals),
         binary_only=True,
@@ -402,32 +391,32 @@ TEXT: Mapping[str, FunctionRow] = {
     "contains": _part(operator.contains, pc.match_substring, 1),
     "endswith": _part(lambda text, part: text.endswith(part), pc.ends_with, 2),
     "reverse": value_function(
-        takes(t.STRING, t.STRING), lambda text: text[::-1], _reverse_column, preimage=preimages.REVERSED
+        f.takes(t.STRING, t.STRING), lambda text: text[::-1], _reverse_column, preimage=preimages.REVERSED
     ),
     "quote": value_function(
-        takes(t.STRING, t.STRING),
+        f.takes(t.STRING, t.STRING),
         lambda text: "'" + text.replace("'", "\\'") + "'",
         _quote_column,
         preimage=injective(lambda text, call: text[1:-1].replace("\\'", "'")),
     ),
-    "length": Function(
-        text_or_bytes(t.INTEGER),
-        by_row(len),
+    "length": f.Function(
+        f.text_or_bytes(t.INTEGER),
+        f.by_row(len),
         by_column=lambda args, call, zone: _LENGTHS[args[0].type](args[0]),
         aliases=("len", "char_length", "character_length"),
     ),
-    "octet_length": Function(
-        text_or_bytes(t.INTEGER),
-        by_row(_bytes_of),
+    "octet_length": f.Function(
+        f.text_or_bytes(t.INTEGER),
+        f.by_row(_bytes_of),
         by_column=lambda args, call, zone: pc.binary_length(args[0]),
     ),
-    "concat": Function(
+    "concat": f.Function(
         _concat_signature,
         lambda args, call, zone: strings.concat(args, b"" if call.type == t.BINARY else ""),
         by_column=_concat_column,
         preimage=preimages.concatenated,
     ),
-    "collation": Function(_collation_name, by_row(lambda name: name)),
-    "collate": Replaced(_collated, 2),
+    "collation": f.Function(_collation_name, f.by_row(lambda name: name)),
+    "collate": f.Replaced(_collated, 2),
 }
 """Functions of whole strings and of their parts."""

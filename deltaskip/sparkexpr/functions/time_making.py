@@ -54,8 +54,7 @@ def _made_date(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object
 def _made_date_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """`make_date(year, month, day)`."""
     days, odd = _days_of(args)
-    found = v.made(days.astype(np.int32), pa.date32(), *args)
-    return v.Partly(found, odd) if v.any_set(odd, *args) else found
+    return v.partly(v.made(days.astype(np.int32), pa.date32(), *args), odd, *args)
 
 
 def _days_of(args: Sequence[v.Values]) -> tuple[np.ndarray, np.ndarray]:
@@ -106,8 +105,7 @@ def _made_time_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone)
         odd, 0, days * calendar.MICROS_PER_DAY + (hour * 60 + minute) * calendar.MICROS_PER_MINUTE + micros
     )
     found = local if call.type == t.TIMESTAMP_NTZ else instants(local, in_zone)
-    array = v.made(found, arrow_type(call.type or t.TIMESTAMP), *args)
-    return v.Partly(array, odd) if v.any_set(odd, *args) else array
+    return v.partly(v.made(found, arrow_type(call.type or t.TIMESTAMP), *args), odd, *args)
 
 
 def _unscaled(values: v.Values) -> Any:
@@ -198,8 +196,7 @@ def _of_seconds_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone
         units = _unscaled(given)
         odd = (units > calendar.INSTANT_MAX // factor) | (units < -(calendar.INSTANT_MAX // factor))
         with np.errstate(over="ignore"):
-            found = v.made(units * factor, arrow_type(t.TIMESTAMP), given)
-        return v.Partly(found, odd) if v.any_set(odd, given) else found
+            return v.partly(v.made(units * factor, arrow_type(t.TIMESTAMP), given), odd, given)
     if type_ not in t.FLOATING:
         assert _OF_WHOLE_SECONDS.by_column is not None
         return _OF_WHOLE_SECONDS.by_column(args, call, zone)
@@ -211,7 +208,7 @@ def _of_seconds_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone
     found = v.made(whole, arrow_type(t.TIMESTAMP), given)
     if not np.isfinite(seconds).all():
         found = pc.if_else(arrow_array(np.isfinite(seconds)), found, v.none_of(found.type))
-    return v.Partly(found, odd) if v.any_set(odd, given) else found
+    return v.partly(found, odd, given)
 
 
 def _zone(name: str) -> calendar.Zone:

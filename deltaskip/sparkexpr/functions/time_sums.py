@@ -79,8 +79,7 @@ def interval_sum_column(args: Sequence[v.Values], call: Call, zone: calendar.Zon
             return v.made((found + days).astype(np.int32), pa.date32(), given)
     found = _months_later(found, months) + days if months else found + days
     odd = (found < -(2**31)) | (found >= 2**31)
-    moved_dates = v.made(found.astype(np.int32), pa.date32(), given)
-    return v.Partly(moved_dates, odd) if v.any_set(odd, given) else moved_dates
+    return v.partly(v.made(found.astype(np.int32), pa.date32(), given), odd, given)
 
 
 def _moved_column(
@@ -106,7 +105,7 @@ def _moved_column(
     with np.errstate(over="ignore"):
         later = v.made(times + micros, given.type, *args)
     odd = _far(v.filled(given)) | _far(times)
-    return v.Partly(later, odd) if v.any_set(odd, *args) else later
+    return v.partly(later, odd, *args)
 
 
 def _far(micros: np.ndarray) -> np.ndarray:
@@ -208,8 +207,7 @@ def _counted_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -
             last = last + ((day > last) & (until > clock)) - ((day < last) & (until < clock))
             size, by = _packed_column(last) - _packed_column(day), 32 * calendar.UNIT_MONTHS[unit]
         found = np.where(size >= 0, size // by, -(-size // by))
-    array = v.made(found.astype(np.int64), pa.int64(), *args[1:])
-    return v.Partly(array, far) if v.any_set(far, *args[1:]) else array
+    return v.partly(v.made(found.astype(np.int64), pa.int64(), *args[1:]), far, *args[1:])
 
 
 def _local_either(values: v.Values, zone: calendar.Zone) -> np.ndarray:
@@ -272,7 +270,7 @@ def _months_between_column(args: Sequence[v.Values], call: Call, zone: calendar.
     found = np.where((day == other_day) | (last & other_last), whole, found)
     array = v.made(found, pa.float64(), *args[:2])
     far = _far(one) | _far(other)
-    return v.Partly(array, far) if v.any_set(far, *args[:2]) else array
+    return v.partly(array, far, *args[:2])
 
 
 def _next_day(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int:
@@ -292,7 +290,7 @@ def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) 
     days = v.numbers(v.column(args[0])).astype(np.int64)
     found = v.made((days + (weekday - (days + 3) - 1) % 7 + 1).astype(np.int32), pa.date32(), args[0])
     early = days < dates.FIRST_WEEK
-    return v.Partly(found, early) if v.any_set(early, args[0]) else found
+    return v.partly(found, early, args[0])
 
 
 TIME_SUMS: Mapping[str, FunctionRow] = {

@@ -19,18 +19,9 @@ from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import calendar, dates
+from deltaskip.sparkexpr.values import time_columns as columns
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.numerals import of_unscaled
-from deltaskip.sparkexpr.values.time_columns import (
-    DATES_FROM,
-    DATES_TO,
-    civil,
-    date_column,
-    first_of_month,
-    local_column,
-    truncated_days,
-    within_limits,
-)
 from deltaskip.sparkexpr.values.zones import instants, local_times
 
 _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
@@ -51,21 +42,23 @@ def _date_field_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone
         return v.made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
     if call.name == "dayofweek":
         return v.made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
-    if v.any_set((days < DATES_FROM) | (days > DATES_TO), args[0]):
+    if v.any_set((days < columns.DATES_FROM) | (days > columns.DATES_TO), args[0]):
         raise v.NotByColumn
     return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
 
 
 def _time_field_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """Hour, minute or second of a timestamp."""
-    local = local_column(args[0], type_of(call.args[0]) == t.TIMESTAMP, zone)
+    local = columns.local_column(args[0], type_of(call.args[0]) == t.TIMESTAMP, zone)
     unit, count = _SECONDS[call.name]
-    return within_limits(v.made((local // (unit * calendar.MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
+    return columns.within_limits(
+        v.made((local // (unit * calendar.MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0]
+    )
 
 
 def _last_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
-    year, month, _ = civil(v.numbers(v.column(args[0])))
-    return date_column(first_of_month(year, month + 1) - 1, args[0])
+    year, month, _ = columns.civil(v.numbers(v.column(args[0])))
+    return columns.date_column(columns.first_of_month(year, month + 1) - 1, args[0])
 
 
 def _add_days_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
@@ -106,27 +99,29 @@ def _of_known_units(
 def _trunc_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`trunc(date, unit)` with a constant unit; NULL for an unknown unit."""
     days = np.asarray(v.numbers(v.column(args[0])), np.int64)
-    found = truncated_days(days, v.constant(args[1]).upper())
-    return pa.nulls(len(days), pa.date32()) if found is None else date_column(found, args[0])
+    found = columns.truncated_days(days, v.constant(args[1]).upper())
+    return pa.nulls(len(days), pa.date32()) if found is None else columns.date_column(found, args[0])
 
 
 def _date_trunc_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown unit."""
     unit, micros = v.constant(args[0]).upper(), v.numbers(v.column(args[1]))
     if unit in dates.INSTANT_UNITS:
-        return within_limits(v.made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
-    local = local_column(args[1], True, zone)
+        return columns.within_limits(
+            v.made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1]
+        )
+    local = columns.local_column(args[1], True, zone)
     if unit in dates.TIME_UNITS:
         truncated = local - local % dates.TIME_UNITS[unit]
         # In the repeated hour of a clock change, the offset stays unchanged.
         kept = truncated - (local - micros)
         found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))
     else:
-        days = truncated_days(local // calendar.MICROS_PER_DAY, unit)
+        days = columns.truncated_days(local // calendar.MICROS_PER_DAY, unit)
         if days is None:
             return pa.nulls(len(micros), args[1].type)
         found = instants(days * calendar.MICROS_PER_DAY, zone)
-    return within_limits(v.made(found, args[1].type, args[1]), args[1])
+    return columns.within_limits(v.made(found, args[1].type, args[1]), args[1])
 
 
 def _time_signature(args: tuple[Node, ...]) -> function.Typed:
@@ -213,14 +208,14 @@ def _part_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v
     field, values = v.constant(args[0]), v.column(args[1])
     if field == "YEAROFWEEK":
         days = v.numbers(values).astype(np.int64)
-        return v.made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
-    local = local_column(values, type_of(call.args[1]) == t.TIMESTAMP, zone)
+        return v.made(columns.civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
+    local = columns.local_column(values, type_of(call.args[1]) == t.TIMESTAMP, zone)
     words = np.zeros((len(local), 2), np.int64)
     words[:, 0] = local % calendar.MICROS_PER_MINUTE
     found = pa.Array.from_buffers(pa.decimal128(8, 6), len(local), [None, pa.py_buffer(words)])
     if values.null_count:
         found = pc.if_else(values.is_valid(), found, v.none_of(found.type))
-    return within_limits(found, values)
+    return columns.within_limits(found, values)
 
 
 def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:

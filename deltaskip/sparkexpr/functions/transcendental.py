@@ -147,7 +147,7 @@ def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) 
         if inverse:
             found = v.made(quiet(np.divide, 1.0, v.numbers(found)), pa.float64(), args[0])
         rest = numpy_values(doubtful).astype(np.bool_)
-        return v.Partly(found, rest) if rest.any() else found
+        return v.partly(found, rest)
 
     return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
 
@@ -169,7 +169,7 @@ def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Func
         found = np.where(np.isinf(values), values, found)
         found = v.made(np.where(values < least, np.nan, found), pa.float64(), args[0])
         rest = (np.abs(values) >= _SQUARE_IS_INFINITE) & ~np.isinf(values)
-        return v.Partly(found, rest) if rest.any() else found
+        return v.partly(found, rest)
 
     return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
 

@@ -195,8 +195,7 @@ def _part_column(urls: pa.Array, part: str, key: str | None = None) -> v.Values 
             found = pc.binary_join_element_wise(host, port, NOTHING)
         case _:
             found = v.none_of(pa.string())
-    found = pc.if_else(matched.is_valid(), found, v.none_of(pa.string()))
-    return v.Partly(found, rest) if rest.any() else found
+    return v.partly(pc.if_else(matched.is_valid(), found, v.none_of(pa.string())), rest)
 
 
 def _behind(part: pa.Array) -> pa.Array:

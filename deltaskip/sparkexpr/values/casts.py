@@ -16,16 +16,8 @@ from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.text.type_names import sql_name
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.values import calendar
+from deltaskip.sparkexpr.values import calendar, floats
 from deltaskip.sparkexpr.values.arithmetic import checked_integral, to_decimal
-from deltaskip.sparkexpr.values.floats import (
-    SPECIAL_FLOATS,
-    double_text_range,
-    float_text,
-    nearest_double,
-    nearest_float,
-    to_float,
-)
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, interval_castable, interval_number, interval_words
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly, integer_of
 
@@ -120,7 +112,7 @@ def _to_string(value: object, source: t.DataType, zone: calendar.Zone) -> str:
                 raise Undecided(f"The text of {value:f} has an exponent without ANSI mode.")
             return format(value, "f")
         case float():
-            text = float_text(value, source == t.FLOAT)
+            text = floats.float_text(value, source == t.FLOAT)
             if text is None:
                 raise Undecided(f"The text of {value!r} depends on the Java version.")
             return text
@@ -191,7 +183,7 @@ def _from_string(text: str, target: t.DataType, zone: calendar.Zone) -> object:
 
 def _parse_floating(text: str, target: t.DataType) -> float | None:
     trimmed = text.strip(calendar.JAVA_TRIM)
-    special = SPECIAL_FLOATS.get(trimmed.lower())
+    special = floats.SPECIAL_FLOATS.get(trimmed.lower())
     if special is not None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
@@ -204,7 +196,7 @@ def _parse_floating(text: str, target: t.DataType) -> float | None:
     if trimmed[-1] in "fFdD":
         raise Undecided(f"{shown(text)} as a number is left to Spark.")
     exact = decimal_of(trimmed)
-    value = nearest_float(exact) if target == t.FLOAT else nearest_double(exact)
+    value = floats.nearest_float(exact) if target == t.FLOAT else floats.nearest_double(exact)
     return math.copysign(value, -1.0) if trimmed.startswith("-") else value
 
 
@@ -257,13 +249,13 @@ def _to_floating(value: object, source: t.DataType, target: t.DataType) -> float
         case int() if source == t.TIMESTAMP:
             # Two roundings: the long to a double, and the quotient.
             seconds = float(value) / calendar.MICROS_PER_SECOND
-            return to_float(seconds) if target == t.FLOAT else seconds
+            return floats.to_float(seconds) if target == t.FLOAT else seconds
         case int():
-            return nearest_float(value) if target == t.FLOAT else float(value)
+            return floats.nearest_float(value) if target == t.FLOAT else float(value)
         case Decimal():
-            return nearest_float(value) if target == t.FLOAT else float(value)
+            return floats.nearest_float(value) if target == t.FLOAT else float(value)
         case float():
-            return to_float(value) if target == t.FLOAT else value
+            return floats.to_float(value) if target == t.FLOAT else value
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
@@ -289,8 +281,8 @@ def _decimal_of_double(value: float, target: t.DecimalType) -> Decimal:
     doubles. This matters only if the two midpoints round to different results.
     """
     found = to_decimal(exactly(repr(value)), target)
-    if float_text(value, False) is None:
-        for end in double_text_range(value):
+    if floats.float_text(value, False) is None:
+        for end in floats.double_text_range(value):
             try:
                 same = to_decimal(end, target) == found
             except EvaluationError:

@@ -49,6 +49,11 @@ class Partly:
     rest: np.ndarray
 
 
+def partly(values: pa.Array, rest: np.ndarray, *given: Values) -> pa.Array | Partly:
+    """The values, without those in `rest` if any of these is in a row where no given array is null."""
+    return Partly(values, rest) if any_set(rest, *given) else values
+
+
 def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: DataType) -> pa.Array:
     """The results of a function for a column; it is called once for each distinct value. Nulls stay null."""
     stored = _BITS.get(values.type, values.type)
@@ -230,7 +235,7 @@ def decimals(found: pa.Array, states: pa.Array, precision: int) -> pa.Array | Pa
     type_ = pa.decimal128(precision, found.type.scale)
     values = pa.Array.from_buffers(type_, len(found), found.buffers())
     rest = arrow_values.numpy_values(states) != 0
-    return Partly(values, rest) if rest.any() else values
+    return partly(values, rest)
 
 
 def ordered_floats(values: pa.Array) -> pa.Array:
