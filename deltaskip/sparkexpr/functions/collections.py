@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ from deltaskip.sparkexpr.functions.array_types import (
     array_type,
     ordered_array,
     same_array,
+    side_by_side,
     taken_elements,
     with_value,
 )
 from deltaskip.sparkexpr.functions.elements import ELEMENTS
+from deltaskip.sparkexpr.functions.function import by_row
 from deltaskip.sparkexpr.functions.maps import MAPS
 from deltaskip.sparkexpr.functions.sequences import SEQUENCES
 from deltaskip.sparkexpr.functions.text import TEXT
@@ -39,7 +42,7 @@ from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.order import compare_values, extreme
 from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS, concat
 
 
@@ -59,13 +62,6 @@ def _keeps_last_value(value: n.Node) -> bool:
     type_ = coerce.type_of(value)
     is_object = type_ in (t.STRING, t.BINARY, t.VARIANT) or isinstance(type_, t.DecimalType) or coerce.is_nested(type_)
     return is_object and is_nullable(value) and any(isinstance(each, n.Case) for each in n.walk(value))
-
-
-def _append(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, value = args
-    if values is None:
-        return None
-    return (*values, value) if call.name == "array_append" else (value, *values)
 
 
 def _single(rows: int) -> ls.Lists:
@@ -94,8 +90,7 @@ def _insert_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (array, coerce.cast_to(args[1], t.INTEGER), value), t.ArrayType(type_.element, True)
 
 
-def _insert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, place, value = args
+def _insert(values: tuple[Any, ...] | None, place: int | None, value: object) -> object:
     if values is None or place is None:
         return None
     if place == 0:
@@ -156,11 +151,8 @@ def _join_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (cast, *(coerce.cast_to(arg, t.STRING) for arg in args[1:])), t.STRING
 
 
-def _join(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, between = args[0], args[1]
-    if len(args) == 2:
-        return between.join([each for each in values if each is not None])
-    return between.join([args[2] if each is None else each for each in values])
+def _join(values: tuple[str | None, ...], between: str, *instead: str) -> str:
+    return between.join([text for each in values for text in (instead if each is None else (each,))])
 
 
 def _join_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -180,17 +172,6 @@ def _join_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
 def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:
     array = array_type(args[0]) if len(args) == 1 else None
     return None if array is None or not coerce.is_orderable(array.element) else (args, array.element)
-
-
-def _extreme(sign: int) -> function.Compute:
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        found = None
-        for value in args[0]:
-            if value is not None and (found is None or compare_values(value, found) == sign):
-                found = value
-        return found
-
-    return compute
 
 
 def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -242,8 +223,7 @@ def _repeat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (args[0], coerce.cast_to(args[1], t.INTEGER)), t.ArrayType(value, is_nullable(args[0]))
 
 
-def _repeat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    value, count = args
+def _repeat(value: object, count: int | None) -> object:
     if count is None:
         return None
     if count > MOST_ELEMENTS:
@@ -278,14 +258,13 @@ def _sort_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return found if found is None or known else None
 
 
-def _sort(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
+def _sort(values: tuple[Any, ...], ascending: bool = True, nulls_last: bool = False) -> object:
     """`sort_array(array, ascending)`: NULLs are the least."""
-    ascending = args[1] if len(args) == 2 else True
-    _check_one_zero(args[0])
-    nulls = tuple([each for each in args[0] if each is None])
-    known = [each for each in args[0] if each is not None]
+    _check_one_zero(values)
+    known = [each for each in values if each is not None]
+    nulls = [None] * (len(values) - len(known))
     known.sort(key=cmp_to_key(compare_values), reverse=not ascending)
-    return (*nulls, *known) if ascending else (*known, *nulls)
+    return (*nulls, *known) if ascending and not nulls_last else (*known, *nulls)
 
 
 def _check_one_zero(values: Sequence[Any]) -> None:
@@ -295,13 +274,6 @@ def _check_one_zero(values: Sequence[Any]) -> None:
     for each in values:
         if isinstance(each, tuple):
             ls.check_zeros(each)
-
-
-def _sorted_last(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    """`array_sort(array)`: NULLs are last."""
-    _check_one_zero(args[0])
-    known = sorted([each for each in args[0] if each is not None], key=cmp_to_key(compare_values))
-    return (*known, *[None for each in args[0] if each is None])
 
 
 def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -329,8 +301,7 @@ def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     return ls.listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
 
 
-def _slice(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, start, length = args
+def _slice(values: tuple[Any, ...], start: int, length: int) -> object:
     if start == 0:
         raise EvaluationError("The start of slice must not be 0 (INVALID_PARAMETER_VALUE.START).")
     if length < 0:
@@ -353,10 +324,6 @@ def _slice_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Value
 def _flatten_signature(args: tuple[n.Node, ...]) -> function.Typed:
     array = array_type(args[0]) if len(args) == 1 else None
     return (args, array.element) if array is not None and isinstance(array.element, t.ArrayType) else None
-
-
-def _flatten(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return None if None in args[0] else tuple([each for inner in args[0] for each in inner])
 
 
 def _flatten_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -404,41 +371,21 @@ def _zip_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return args, t.ArrayType(t.StructType(tuple(fields)), False)
 
 
-def _zip(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    arrays = args[len(args) // 2 :]
-    most = max(map(len, arrays))
-    return tuple([tuple([each[at] if at < len(each) else None for each in arrays]) for at in range(most)])
-
-
 def _zip_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """Structs of the elements at the same index, null after the end of a shorter array."""
-    given = args[len(args) // 2 :]
-    arrays = v.expanded(given)
-    lists = [ls.lists_of(each) for each in arrays]
-    there = np.logical_and.reduce([each.valid for each in lists])
-    most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
-    whole = ls.Lists(np.zeros(len(most), np.int64), most, there)
-    owners, at = whole.owners(), whole.numbers()
-    members = [
-        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
-        for array, each in zip(arrays, lists, strict=True)
-    ]
+    lists, members = side_by_side(v.expanded(args[len(args) // 2 :]))
     names = [v.constant(each) for each in args[: len(args) // 2]]
-    return ls.listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
+    structs = pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names)
+    return ls.listed(lists.lengths, lists.valid, structs)
 
 
 def _concat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return None if any(array_type(arg) is None for arg in args) else function.alike(args)
 
 
-def _concat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return tuple([each for array in args for each in array])
-
-
 def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     arrays = v.expanded(args)
-    lists = [ls.lists_of(each) for each in arrays]
-    there = np.logical_and.reduce([each.valid for each in lists])
+    there, lists = ls.aligned(arrays)
     return ls.chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
 
 
@@ -462,11 +409,11 @@ def _concat_ws_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return tuple(cast), t.STRING
 
 
-def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[0] is None:
+def _concat_ws(separator: str | None, *parts: Any) -> object:
+    if separator is None:
         return None
-    texts = [text for each in args[1:] for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
-    return concat([piece for text in texts for piece in (args[0], text)][1:], "")
+    texts = [text for each in parts for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
+    return concat([piece for text in texts for piece in (separator, text)][1:], "")
 
 
 def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -510,38 +457,53 @@ def _or_of_arrays(
 COLLECTIONS: Mapping[str, function.FunctionRow] = {
     **ELEMENTS,
     **ARRAY_SETS,
-    "array_append": function.Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
-    "array_prepend": function.Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
-    "array_insert": function.Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
+    **{
+        name: function.Function(_append_signature, by_row(append), False, by_column=_append_column, decisive=(0,))
+        for name, append in (
+            ("array_append", lambda values, value: None if values is None else (*values, value)),
+            ("array_prepend", lambda values, value: None if values is None else (value, *values)),
+        )
+    },
+    "array_insert": function.Function(
+        _insert_signature, by_row(_insert), False, by_column=_insert_column, decisive=(0, 1)
+    ),
     # Spark evaluates the replacement for NULL first.
     "array_join": function.Function(
-        _join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]
+        _join_signature, by_row(_join), by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]
     ),
-    "array_min": function.Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
-    "array_max": function.Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
-    "array_repeat": function.Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
+    "array_min": function.Function(_extreme_signature, by_row(partial(extreme, sign=-1)), by_column=_extreme_column),
+    "array_max": function.Function(_extreme_signature, by_row(partial(extreme, sign=1)), by_column=_extreme_column),
+    "array_repeat": function.Function(_repeat_signature, by_row(_repeat), False, by_column=_repeat_column),
     "array_compact": function.Function(
         array_to(lambda array: t.ArrayType(array.element, False)),
-        lambda args, call, zone: tuple([each for each in args[0] if each is not None]),
+        by_row(lambda values: tuple([each for each in values if each is not None])),
         by_column=lambda args, call, zone: _compacted(v.column(args[0])),
     ),
-    "sort_array": function.Function(_sort_signature, _sort, by_column=_sort_column),
+    "sort_array": function.Function(_sort_signature, by_row(_sort), by_column=_sort_column),
     # `array_sort` with a comparison is a separate function.
     "array_sort": function.Function(
         array_to(ordered_array),
-        _sorted_last,
+        by_row(partial(_sort, nulls_last=True)),
         by_column=_sort_column,
         instead=lambda *args: n.Call("array_sort()", args) if len(args) == 2 else None,
     ),
-    "slice": function.Function(array_to(same_array, t.INTEGER, t.INTEGER), _slice, by_column=_slice_column),
-    "flatten": function.Function(_flatten_signature, _flatten, by_column=_flatten_column),
+    "slice": function.Function(array_to(same_array, t.INTEGER, t.INTEGER), by_row(_slice), by_column=_slice_column),
+    "flatten": function.Function(
+        _flatten_signature,
+        by_row(lambda values: None if None in values else tuple(chain.from_iterable(values))),
+        by_column=_flatten_column,
+    ),
     "arrays_zip": function.Replaced(_zip_node, 1, 1_000_000),
     # `arrays_zip` with the names of its fields.
-    "arrays_zip()": function.Function(_zip_signature, _zip, by_column=_zip_column),
-    "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
-    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, _concat_ws_column),
+    "arrays_zip()": function.Function(
+        _zip_signature, by_row(lambda *args: tuple(zip_longest(*args[len(args) // 2 :]))), by_column=_zip_column
+    ),
+    "concat": _or_of_arrays(
+        TEXT["concat"], _concat_signature, by_row(lambda *arrays: tuple(chain(*arrays))), _concat_column
+    ),
+    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, by_row(_concat_ws), _concat_ws_column),
     "reverse": _or_of_arrays(
-        TEXT["reverse"], array_to(same_array), lambda args, call, zone: args[0][::-1], _reverse_column
+        TEXT["reverse"], array_to(same_array), by_row(lambda values: values[::-1]), _reverse_column
     ),
     **SEQUENCES,
     **MAPS,

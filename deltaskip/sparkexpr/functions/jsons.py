@@ -593,7 +593,7 @@ def _written(value: Any, type_: t.DataType, zone: Zone) -> str:
                 raise Undecided("Decimals with an exponent are left to Spark.")
             return f"{value:f}"
     if type_ == t.VARIANT:
-        return variant_json(value, zone)
+        return variant_json(value)
     if type_ == t.BOOLEAN:
         return "true" if value else "false"
     if type_ in t.INTEGRAL_BITS:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, partial, reduce
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.array_types import taken_elements
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables
+from deltaskip.sparkexpr.functions.array_types import side_by_side, taken_elements
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables, by_row
 from deltaskip.sparkexpr.functions.maps import built_map, made_map
 from deltaskip.sparkexpr.nodes import Call, Lambda, Node
 from deltaskip.sparkexpr.nullability import is_nullable
@@ -155,68 +156,36 @@ def _numbered(node: Node) -> bool:
     return isinstance(node, Lambda) and len(node.names) == 2
 
 
-def _transform(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([args[1](each, at) for at, each in enumerate(args[0])])
-
-
-def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([each for at, each in enumerate(args[0]) if args[1](each, at) is True])
-
-
-def _quantified(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _quantified(decisive: bool, values: tuple[Any, ...], of: Callable[..., object]) -> bool | None:
     """`exists`, which TRUE decides, and `forall`, which FALSE decides."""
-    decisive = call.name == "exists"
     unknown = False
-    for each in args[0]:
-        found = args[1](each)
+    for each in values:
+        found = of(each)
         if found is decisive:
             return decisive
         unknown |= found is None
     return None if unknown else not decisive
 
 
-def _aggregate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    values, found, merge = args[:3]
+def _aggregate(
+    values: tuple[Any, ...] | None, found: object, merge: Callable[..., object], *finish: Callable[..., object]
+) -> object:
     if values is None:
         return None
-    for each in values:
-        found = merge(found, each)
-    return args[3](found) if len(args) == 4 else found
+    found = reduce(merge, values, found)
+    return finish[0](found) if finish else found
 
 
-def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    left, right, function = args
-    count = max(len(left), len(right))
-
-    def at(values: Sequence[Any], place: int) -> Any:
-        return values[place] if place < len(values) else None
-
-    return tuple([function(at(left, place), at(right, place)) for place in range(count)])
-
-
-def _map_filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([(key, value) for key, value in args[0] if args[1](key, value) is True])
-
-
-def _transform_keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return built_map((args[1](key, value), value) for key, value in args[0])
-
-
-def _transform_values(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([(key, args[1](key, value)) for key, value in args[0]])
-
-
-def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _map_zip(left: tuple[Any, ...], right: tuple[Any, ...], of: Callable[..., object]) -> object:
     """`map_zip_with`: the keys of the first map, then the keys that only the second map has."""
-    left, right = (built_map(each) for each in args[:2])
+    left, right = built_map(left), built_map(right)
     ones, others = ({ls.distinct_key(key): value for key, value in each} for each in (left, right))
     keys = {ls.distinct_key(key): key for key, _ in (*left, *right)}
-    return tuple([(key, args[2](key, ones.get(same), others.get(same))) for same, key in keys.items()])
+    return tuple([(key, of(key, ones.get(same), others.get(same))) for same, key in keys.items()])
 
 
-def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _sorted(values: tuple[Any, ...], compare: Callable[..., Any]) -> object:
     """Sort an array stably. Raises Undecided unless the function orders every pair consistently."""
-    values, compare = args
     if len(values) > _MOST_SORTED:
         raise Undecided("Long arrays are sorted by a function in Spark only.")
 
@@ -296,16 +265,8 @@ def _keys_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`zip_with`: the elements at the same index, NULL after the end of a shorter array."""
-    arrays = args[:2]
-    given = [ls.lists_of(each) for each in arrays]
-    there = given[0].valid & given[1].valid
-    lists = ls.Lists(given[0].starts, np.where(there, np.maximum(given[0].lengths, given[1].lengths), 0), there)
-    owners, at = lists.owners(), lists.numbers()
-    elements = [
-        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
-        for array, each in zip(arrays, given, strict=True)
-    ]
-    return ls.listed(lists.lengths, there, args[2](elements, owners))
+    lists, elements = side_by_side(args[:2])
+    return ls.listed(lists.lengths, lists.valid, args[2](elements, lists.owners()))
 
 
 def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
@@ -329,9 +290,7 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`map_zip_with`: the keys of the first map, then the keys that only the second map has, with both values."""
     maps = args[:2]
-    given = [ls.lists_of(each) for each in maps]
-    there = given[0].valid & given[1].valid
-    left, right = (ls.Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given)
+    there, (left, right) = ls.aligned(maps)
     keys = [ls.elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
     codes, count = ls.coded(*keys)
     repeated = any(
@@ -391,32 +350,61 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 LAMBDAS: Mapping[str, FunctionRow] = {
-    "transform": Function(_array_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
+    "transform": Function(
+        _array_signature,
+        by_row(lambda values, of: tuple([of(each, at) for at, each in enumerate(values)])),
+        by_column=_transform_column,
+        variables=_of_array(True),
+    ),
     "filter": Function(
-        _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
+        _of_condition(lambda given: given),
+        by_row(lambda values, of: tuple([each for at, each in enumerate(values) if of(each, at) is True])),
+        by_column=_filter_column,
+        variables=_of_array(True),
     ),
-    "exists": Function(
-        _of_condition(lambda given: t.BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
-    ),
-    "forall": Function(
-        _of_condition(lambda given: t.BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
-    ),
+    **{
+        name: Function(
+            _of_condition(lambda given: t.BOOLEAN),
+            by_row(partial(_quantified, name == "exists")),
+            by_column=_quantified_column,
+            variables=_of_array(False),
+        )
+        for name in ("exists", "forall")
+    },
     "aggregate": Function(
         _aggregate_signature,
-        _aggregate,
+        by_row(_aggregate),
         False,
         by_column=_aggregate_column,
         decisive=(0,),
         variables=_of_aggregate,
         aliases=("reduce",),
     ),
-    "zip_with": Function(_array_signature, _zip, by_column=_zip_column, variables=_of_two_arrays),
-    "map_filter": Function(
-        _of_condition(lambda given: given), _map_filter, by_column=_map_filter_column, variables=_of_map
+    "zip_with": Function(
+        _array_signature,
+        by_row(lambda left, right, of: tuple([of(*pair) for pair in zip_longest(left, right)])),
+        by_column=_zip_column,
+        variables=_of_two_arrays,
     ),
-    "transform_keys": Function(_keys_signature, _transform_keys, by_column=_keys_column, variables=_of_map),
-    "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
-    "map_zip_with": Function(_values_signature, _map_zip, by_column=_map_zip_column, variables=_of_two_maps),
+    "map_filter": Function(
+        _of_condition(lambda given: given),
+        by_row(lambda entries, of: tuple([entry for entry in entries if of(*entry) is True])),
+        by_column=_map_filter_column,
+        variables=_of_map,
+    ),
+    "transform_keys": Function(
+        _keys_signature,
+        by_row(lambda entries, of: built_map((of(key, value), value) for key, value in entries)),
+        by_column=_keys_column,
+        variables=_of_map,
+    ),
+    "transform_values": Function(
+        _values_signature,
+        by_row(lambda entries, of: tuple([(key, of(key, value)) for key, value in entries])),
+        by_column=_values_column,
+        variables=_of_map,
+    ),
+    "map_zip_with": Function(_values_signature, by_row(_map_zip), by_column=_map_zip_column, variables=_of_two_maps),
     # `array_sort` with a comparison.
-    "array_sort()": Function(_sort_signature, _sorted, by_column=_sorted_column, variables=_of_comparison),
+    "array_sort()": Function(_sort_signature, by_row(_sorted), by_column=_sorted_column, variables=_of_comparison),
 }

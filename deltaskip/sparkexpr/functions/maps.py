@@ -18,7 +18,16 @@ from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_o
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.array_types import taken_elements
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Signature, Typed, alike
+from deltaskip.sparkexpr.functions.function import (
+    ByColumn,
+    Function,
+    FunctionRow,
+    Replaced,
+    Signature,
+    Typed,
+    alike,
+    by_row,
+)
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
@@ -26,7 +35,7 @@ from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded, interleaved
 
 _PLAIN = regex(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
@@ -76,20 +85,14 @@ def _entries(of: t.MapType) -> t.ArrayType:
     return t.ArrayType(t.StructType(fields), False)
 
 
-def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = ls.lists_of(args[0])
-    return ls.listed(lists.lengths, lists.valid, args[0].keys.take(arrow_array(lists.places())))
+def _listing(part: Callable[[pa.MapArray], pa.Array]) -> ByColumn:
+    """List what `part` returns of the entries of each map."""
 
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        lists = ls.lists_of(args[0])
+        return ls.listed(lists.lengths, lists.valid, part(args[0]).take(arrow_array(lists.places())))
 
-def _values_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = ls.lists_of(args[0])
-    return ls.listed(lists.lengths, lists.valid, args[0].items.take(arrow_array(lists.places())))
-
-
-def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = ls.lists_of(args[0])
-    members = [each.take(arrow_array(lists.places())) for each in (args[0].keys, args[0].items)]
-    return ls.listed(lists.lengths, lists.valid, pa.StructArray.from_arrays(members, names=["key", "value"]))
+    return by_column
 
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
@@ -107,10 +110,10 @@ def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
-def _from_arrays(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    if len(args[0]) != len(args[1]):
+def _from_arrays(keys: tuple[Any, ...], values: tuple[Any, ...]) -> object:
+    if len(keys) != len(values):
         raise EvaluationError("The arrays of keys and values of a map differ in length.")
-    return built_map(zip(*args, strict=True))
+    return built_map(zip(keys, values, strict=True))
 
 
 def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
@@ -129,12 +132,10 @@ def _text_signature(args: tuple[Node, ...]) -> Typed:
     return (found, t.MapType(t.STRING, t.STRING)) if len(found) == len(args) else None
 
 
-def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    between: str = args[1] if len(args) > 1 else ","
-    inside: str = args[2] if len(args) > 2 else ":"
+def _text_to_map(text: str, between: str = ",", inside: str = ":") -> object:
     if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
         raise Undecided("Separators that are patterns are left to Spark.")
-    pairs = [part.split(inside, 1) for part in args[0].split(between)]
+    pairs = [part.split(inside, 1) for part in text.split(between)]
     return built_map((pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs)
 
 
@@ -156,16 +157,14 @@ def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.A
 
 def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    rows, count = len(given[0]), len(given) // 2
-    order = arrow_array(np.ascontiguousarray(np.arange(rows * count).reshape(count, rows).T.ravel()))
-    keys, items = (one_chunk(pa.concat_arrays(given[at::2]).take(order)) for at in range(2))
-    return made_map(np.full(rows, count), np.ones(rows, np.bool_), keys, items)
+    rows = len(given[0])
+    keys, items = interleaved(given[::2]), interleaved(given[1::2])
+    return made_map(np.full(rows, len(given) // 2), np.ones(rows, np.bool_), keys, items)
 
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    lists = [ls.lists_of(each) for each in given]
-    there = np.logical_and.reduce([each.valid for each in lists])
+    there, lists = ls.aligned(given)
     keys = ls.chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
     items = ls.chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
     return made_map(ls.lists_of(keys).lengths, there, keys.values, items.values)
@@ -173,9 +172,8 @@ def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    lists = [ls.lists_of(each) for each in given]
-    there = np.logical_and(lists[0].valid, lists[1].valid)
-    if (there & (lists[0].lengths != lists[1].lengths)).any():
+    there, lists = ls.aligned(given)
+    if (lists[0].lengths != lists[1].lengths).any():
         raise EvaluationError("The arrays of keys and values of a map differ in length.")
     keys, items = (ls.chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
     return made_map(ls.lists_of(keys).lengths, there, keys.values, items.values)
@@ -208,32 +206,36 @@ def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
 MAPS: Mapping[str, FunctionRow] = {
     "map": Function(
         _map_signature,
-        lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)),
+        by_row(lambda *members: built_map(zip(members[::2], members[1::2], strict=True))),
         False,
         by_column=_map_column,
     ),
     "map_keys": Function(
         _of_one_map(lambda of: t.ArrayType(of.key)),
-        lambda args, call, zone: tuple([key for key, _ in args[0]]),
-        by_column=_keys_column,
+        by_row(lambda entries: tuple([key for key, _ in entries])),
+        by_column=_listing(lambda maps: maps.keys),
     ),
     "map_values": Function(
         _of_one_map(lambda of: t.ArrayType(of.value)),
-        lambda args, call, zone: tuple([value for _, value in args[0]]),
-        by_column=_values_column,
+        by_row(lambda entries: tuple([value for _, value in entries])),
+        by_column=_listing(lambda maps: maps.items),
     ),
-    "map_entries": Function(_of_one_map(_entries), lambda args, call, zone: args[0], by_column=_entries_column),
+    "map_entries": Function(
+        _of_one_map(_entries),
+        by_row(lambda entries: entries),
+        by_column=_listing(lambda maps: pa.StructArray.from_arrays([maps.keys, maps.items], ["key", "value"])),
+    ),
     "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
     "map_concat": Function(
         _concat_signature,
-        lambda args, call, zone: built_map(entry for each in args for entry in each),
+        by_row(lambda *maps: built_map(entry for each in maps for entry in each)),
         by_column=_concat_column,
     ),
-    "map_from_arrays": Function(_from_arrays_signature, _from_arrays, by_column=_from_arrays_column),
+    "map_from_arrays": Function(_from_arrays_signature, by_row(_from_arrays), by_column=_from_arrays_column),
     "map_from_entries": Function(
         _from_entries_signature,
-        lambda args, call, zone: None if None in args[0] else built_map(args[0]),
+        by_row(lambda entries: None if None in entries else built_map(entries)),
         by_column=_from_entries_column,
     ),
-    "str_to_map": Function(_text_signature, _text_to_map, by_column=_text_to_map_column),
+    "str_to_map": Function(_text_signature, by_row(_text_to_map), by_column=_text_to_map_column),
 }

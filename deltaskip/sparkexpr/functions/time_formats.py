@@ -232,8 +232,7 @@ def _seconds_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Value
     """`unix_timestamp(time)`, rounded towards zero."""
     given = v.column(args[0])
     micros, unlike = _micros_read(given, v.constant(args[1]), zone) if len(args) > 1 else (v.numbers(given), None)
-    seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
-    found = v.made(seconds, pa.int64(), given)
+    found = v.made(whole_seconds(micros), pa.int64(), given)
     return within_limits(found, given) if unlike is None else v.partly(found, unlike)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.coerce import implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, takes
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, takes
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
@@ -35,20 +35,10 @@ _NEAR = 1 << 61
 def _add_months_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`add_months(date, months)`."""
     days = np.atleast_1d(np.asarray(v.numbers(args[0]), np.int64))
-    found = _months_later(days, np.asarray(v.numbers(args[1]), np.int64))
+    found = dates.months_later(days, np.asarray(v.numbers(args[1]), np.int64))
     if v.any_set((found < -(2**31)) | (found >= 2**31), *args):
         raise EvaluationError("The date is out of range.")
     return v.made(found.astype(np.int32), pa.date32(), *args)
-
-
-def _months_later(days: np.ndarray, count: Any) -> np.ndarray:
-    """Dates `count` months later. A day beyond the end of the month becomes its last day."""
-    year, month, day = civil(days)
-    months = month - 1 + count
-    year, month = year + months // 12, months % 12 + 1
-    first, after = first_of_month(year, month), first_of_month(year, month + 1)
-    found: np.ndarray = np.minimum(first + day - 1, after - 1)
-    return found
 
 
 def _sum_signature(args: tuple[Node, ...]) -> Typed:
@@ -77,7 +67,7 @@ def interval_sum_column(args: Sequence[v.Values], call: Call, zone: calendar.Zon
     if interval.type == DAYS:
         with np.errstate(over="ignore"):
             return v.made((found + days).astype(np.int32), pa.date32(), given)
-    found = _months_later(found, months) + days if months else found + days
+    found = dates.months_later(found, months) + days if months else found + days
     odd = (found < -(2**31)) | (found >= 2**31)
     return v.partly(v.made(found.astype(np.int32), pa.date32(), given), odd, given)
 
@@ -95,7 +85,7 @@ def _moved_column(
             continue
         local = local_times(times, zone) if zoned else times
         day, clock = local // calendar.MICROS_PER_DAY, local % calendar.MICROS_PER_DAY
-        found = (_months_later(day, count) if unit == "months" else day + count) * calendar.MICROS_PER_DAY + clock
+        found = (dates.months_later(day, count) if unit == "months" else day + count) * calendar.MICROS_PER_DAY + clock
         if not zoned:
             times = found
             continue
@@ -174,24 +164,20 @@ def _counted(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     """`timestampdiff(unit, start, end)`: whole units between local times, rounded towards zero."""
     unit, start, end = args[0], calendar.local_of(args[1], zone), calendar.local_of(args[2], zone)
     if unit in calendar.UNIT_MICROS:
-        found = _towards_zero(end - start, calendar.UNIT_MICROS[unit])
+        found = dates.towards_zero(end - start, calendar.UNIT_MICROS[unit])
     else:
         (day, clock), (last, until) = divmod(start, calendar.MICROS_PER_DAY), divmod(end, calendar.MICROS_PER_DAY)
         last += (day > last and until > clock) - (day < last and until < clock)
-        found = _towards_zero(_packed(last) - _packed(day), 32 * calendar.UNIT_MONTHS[unit])
+        found = dates.towards_zero(_packed(last) - _packed(day), 32 * calendar.UNIT_MONTHS[unit])
     if not -(2**63) <= found < 2**63:
         raise EvaluationError(f"The number of {unit}s is out of range.")
     return found
 
 
-def _packed(days: int) -> int:
+def _packed(days: calendar.Whole) -> calendar.Whole:
     """Months and the day of the month in one integer, whose differences are as in java.time."""
     year, month, day = calendar.civil_from_days(days)
     return (year * 12 + month) * 32 + day
-
-
-def _towards_zero(number: Any, by: int) -> Any:
-    return number // by if number >= 0 else -(-number // by)
 
 
 def _counted_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
@@ -205,8 +191,8 @@ def _counted_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -
             day, clock = start // calendar.MICROS_PER_DAY, start % calendar.MICROS_PER_DAY
             last, until = end // calendar.MICROS_PER_DAY, end % calendar.MICROS_PER_DAY
             last = last + ((day > last) & (until > clock)) - ((day < last) & (until < clock))
-            size, by = _packed_column(last) - _packed_column(day), 32 * calendar.UNIT_MONTHS[unit]
-        found = np.where(size >= 0, size // by, -(-size // by))
+            size, by = _packed(last) - _packed(day), 32 * calendar.UNIT_MONTHS[unit]
+        found = dates.towards_zero(size, by)
     return v.partly(v.made(found.astype(np.int64), pa.int64(), *args[1:]), far, *args[1:])
 
 
@@ -215,12 +201,6 @@ def _local_either(values: v.Values, zone: calendar.Zone) -> np.ndarray:
     if isinstance(values, pa.Scalar):
         return np.array([calendar.local_of(v.constant(values), zone)], np.int64)
     return local_column(values, True, zone)
-
-
-def _packed_column(days: np.ndarray) -> np.ndarray:
-    year, month, day = civil(days)
-    found: np.ndarray = (year * 12 + month) * 32 + day
-    return found
 
 
 def _between_signature(args: tuple[Node, ...]) -> Typed:
@@ -245,7 +225,7 @@ def _months_between(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> f
     if day == other_day or (last and other_last):
         return whole
     seconds = (day - other_day) * 86_400
-    seconds += _towards_zero(since, calendar.MICROS_PER_SECOND) - _towards_zero(other_since, calendar.MICROS_PER_SECOND)
+    seconds += dates.whole_seconds(since) - dates.whole_seconds(other_since)
     found: float = whole + seconds / _SECONDS_OF_MONTH
     return math.floor(found * 1e8 + 0.5) / 1e8 if rounded else found
 
@@ -259,8 +239,7 @@ def _months_between_column(args: Sequence[v.Values], call: Call, zone: calendar.
         year, month, day = civil(days)
         last = first_of_month(year, month + 1) - first_of_month(year, month) == day
         since = micros - instants(days * calendar.MICROS_PER_DAY, zone)
-        seconds = np.where(since >= 0, since // calendar.MICROS_PER_SECOND, -(-since // calendar.MICROS_PER_SECOND))
-        parts.append((micros, year * 12 + month, day, last, seconds))
+        parts.append((micros, year * 12 + month, day, last, dates.whole_seconds(since)))
     (one, months, day, last, since), (other, other_months, other_day, other_last, other_since) = parts
     whole = (months - other_months).astype(np.float64)
     seconds = (day - other_day) * 86_400 + since - other_since
@@ -288,7 +267,7 @@ def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) 
     if weekday is None:
         raise v.NotByColumn
     days = v.numbers(v.column(args[0])).astype(np.int64)
-    found = v.made((days + (weekday - (days + 3) - 1) % 7 + 1).astype(np.int32), pa.date32(), args[0])
+    found = v.made(dates.next_day(days, weekday).astype(np.int32), pa.date32(), args[0])
     early = days < dates.FIRST_WEEK
     return v.partly(found, early, args[0])
 
@@ -296,7 +275,7 @@ def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) 
 TIME_SUMS: Mapping[str, FunctionRow] = {
     "add_months": Function(
         takes(t.DATE, t.DATE, t.INTEGER),
-        lambda args, call, zone: dates.add_months(args[0], args[1]),
+        by_row(dates.add_months),
         by_column=_add_months_column,
         preimage=preimages.months_added,
         directions=(1, 0),

@@ -373,7 +373,7 @@ def _cast(tree: reading.VariantTree, type_: t.DataType, zone: Zone, tried: bool)
             if found is not None:
                 return found
         case _, list() | dict() if type_ == t.STRING:
-            return reading.variant_json(reading.variant_of(tree), zone)
+            return reading.variant_json(reading.variant_of(tree))
     if tried:
         return None
     raise EvaluationError(f"A variant cannot be cast to {simple_string(type_)} (INVALID_VARIANT_CAST).")

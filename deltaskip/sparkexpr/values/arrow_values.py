@@ -184,11 +184,6 @@ def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     return arrow_array(values, type_)
 
 
-def empty_table(schema: pa.Schema) -> pa.Table:
-    """A table without rows."""
-    return pa.Table.from_batches([], schema)
-
-
 def _nested_values(array: pa.Array) -> list[Any]:
     valid = numpy_values(array.is_valid()).tolist()
     if pa.types.is_struct(array.type):

@@ -12,12 +12,17 @@ import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from io import BytesIO
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, region, rules_in_use
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_MINUTE = 60 * MICROS_PER_SECOND
@@ -70,6 +75,10 @@ _OFFSET = regex(r"([+-])(?:([0-9]{1,2})|([0-9]{2}):?([0-9]{2})|([0-9]{2}):([0-9]
 
 # Names that Python may find in its time zone database but java.time does not accept.
 _NOT_IN_JAVA = regex(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
+
+
+Whole = TypeVar("Whole", int, "npt.NDArray[np.int64]")
+"""One date or time, or an array of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +159,18 @@ def near_clock_change(micros: int, zone: Zone) -> bool:
     return local_of(micros - around, zone) + 2 * around != local_of(micros + around, zone)
 
 
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a date in the proleptic Gregorian calendar."""
+def days_from_civil(year: Whole, month: Whole, day: Whole | int) -> Whole:
+    """Days since 1970-01-01 of a date, or of arrays of dates, in the proleptic Gregorian calendar."""
     # In years that start in March, the leap day is the last day.
     shifted = year - (month <= 2)
     era, of_era = divmod(shifted, _CYCLE_YEARS)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
+    found: Whole = era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
+    return found
 
 
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a number of days since 1970-01-01."""
+def civil_from_days(days: Whole) -> tuple[Whole, Whole, Whole]:
+    """Year, month and day of a number, or of an array of 64-bit numbers, of days since 1970-01-01."""
     era, of_era = divmod(days + _EPOCH_DAY, _CYCLE_DAYS)
     year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)

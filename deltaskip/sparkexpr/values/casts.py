@@ -18,6 +18,7 @@ from deltaskip.sparkexpr.text.type_names import sql_name
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import calendar, floats
 from deltaskip.sparkexpr.values.arithmetic import checked_integral, to_decimal
+from deltaskip.sparkexpr.values.dates import checked_micros
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, interval_castable, interval_number, interval_words
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly, integer_of
 
@@ -250,9 +251,7 @@ def _to_floating(value: object, source: t.DataType, target: t.DataType) -> float
             # Two roundings: the long to a double, and the quotient.
             seconds = float(value) / calendar.MICROS_PER_SECOND
             return floats.to_float(seconds) if target == t.FLOAT else seconds
-        case int():
-            return floats.nearest_float(value) if target == t.FLOAT else float(value)
-        case Decimal():
+        case int() | Decimal():
             return floats.nearest_float(value) if target == t.FLOAT else float(value)
         case float():
             return floats.to_float(value) if target == t.FLOAT else value
@@ -292,18 +291,18 @@ def _decimal_of_double(value: float, target: t.DecimalType) -> Decimal:
     return found
 
 
-def _to_datetime(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> int:
+def _to_datetime(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> int | None:
     if target == t.TIMESTAMP and source not in (t.DATE, t.TIMESTAMP_NTZ):
         return _timestamp_of_number(value)
     if not isinstance(value, int):
         raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
     if source == t.DATE:
         local = value * calendar.MICROS_PER_DAY
-        return _long(calendar.instant_of(local, zone) if target == t.TIMESTAMP else local)
+        return checked_micros(calendar.instant_of(local, zone) if target == t.TIMESTAMP else local)
     if source == t.TIMESTAMP:
         local = calendar.local_of(value, zone)
-        return local // calendar.MICROS_PER_DAY if target == t.DATE else _long(local)
-    return value // calendar.MICROS_PER_DAY if target == t.DATE else _long(calendar.instant_of(value, zone))
+        return local // calendar.MICROS_PER_DAY if target == t.DATE else checked_micros(local)
+    return value // calendar.MICROS_PER_DAY if target == t.DATE else checked_micros(calendar.instant_of(value, zone))
 
 
 def _timestamp_of_number(value: object) -> int:
@@ -314,9 +313,3 @@ def _timestamp_of_number(value: object) -> int:
             # TimeUnit.SECONDS.toMicros saturates.
             return max(-(2**63), min(2**63 - 1, value * calendar.MICROS_PER_SECOND))
     raise Undecided(f"{value!r} as a timestamp is left to Spark.")
-
-
-def _long(micros: int) -> int:
-    if not -(2**63) <= micros < 2**63:
-        raise EvaluationError("The timestamp is out of range.")
-    return micros

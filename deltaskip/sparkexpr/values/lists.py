@@ -57,6 +57,13 @@ def lists_of(array: pa.Array) -> Lists:
     return Lists(offsets[:-1], np.where(valid, np.diff(offsets), 0), valid)
 
 
+def aligned(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, list[Lists]]:
+    """Return a mask of the rows without null arrays, and the lists of each array, which are empty in other rows."""
+    given = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in given])
+    return there, [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
+
+
 def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Array:
     """Return lists of the given lengths; a list that is not valid is null.
 

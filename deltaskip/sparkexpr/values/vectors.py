@@ -120,6 +120,13 @@ def expanded(values: Sequence[Values]) -> list[pa.Array]:
     return [as_array(each, rows) for each in values]
 
 
+def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
+    """The values of the first row of all columns, then those of the second row, and so on."""
+    order = np.arange(len(columns[0]) * len(columns)).reshape(len(columns), -1).T
+    found = pa.concat_arrays(columns).take(arrow_values.arrow_array(np.ascontiguousarray(order).ravel()))
+    return arrow_values.one_chunk(found)
+
+
 def rows_of(values: Sequence[Values]) -> int:
     """The number of rows. At least one of the values must be an array."""
     return next(len(each) for each in values if not is_constant(each))
