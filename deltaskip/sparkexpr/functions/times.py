@@ -189,8 +189,7 @@ def _part_signature(args: tuple[Node, ...]) -> function.Typed:
 def _part(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     field, value = args
     if field == "YEAROFWEEK":
-        year, _, _ = calendar.civil_from_days(value - (value + 3) % 7 + 3)
-        return year
+        return dates.year_of_week(value)
     local = value if type_of(call.args[1]) == t.TIMESTAMP_NTZ else calendar.local_of(value, zone)
     return of_unscaled(local % calendar.MICROS_PER_MINUTE, 6)
 
@@ -198,8 +197,7 @@ def _part(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
 def _part_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     field, values = v.constant(args[0]), v.column(args[1])
     if field == "YEAROFWEEK":
-        days = v.numbers(values).astype(np.int64)
-        return v.made(columns.civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
+        return v.made(dates.year_of_week(v.numbers(values).astype(np.int64)), pa.int32(), values)
     local = columns.local_column(values, type_of(call.args[1]) == t.TIMESTAMP, zone)
     words = np.zeros((len(local), 2), np.int64)
     words[:, 0] = local % calendar.MICROS_PER_MINUTE

@@ -165,10 +165,8 @@ def of_field_text(name: str, texts: Sequence[str], first: int) -> st.Preimage:
 def time_field_steps(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `hour`, `minute` and `second`."""
     [operand] = call.args
-    grain, cells = {"hour": (_HOUR, 24), "minute": (_HOUR // 60, 60), "second": (calendar.MICROS_PER_SECOND, 60)}[
-        call.name
-    ]
-    numbers = np.arange(cells, dtype=np.int64)
+    seconds, cells = dates.TIME_FIELDS[call.name]
+    grain, numbers = seconds * calendar.MICROS_PER_SECOND, np.arange(cells, dtype=np.int64)
     if type_of(operand) == data_types.TIMESTAMP_NTZ:
         return operand, (st.Periodic(_INSTANTS, grain, numbers),)
     return operand, (st.Periodic(LOCAL, grain, numbers), st.ZoneShift(_INSTANTS, *offsets(time_zone)))
@@ -178,7 +176,7 @@ def year_of_week(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `date_part('YEAROFWEEK', date)`."""
     match call.args:
         case (Literal("YEAROFWEEK"), operand):
-            return operand, (st.rising(_DATES, _year_of_week, near=lambda r: calendar.days_from_civil(r, 1, 1)),)
+            return operand, (st.rising(_DATES, dates.year_of_week, near=lambda r: calendar.days_from_civil(r, 1, 1)),)
     return None
 
 
@@ -358,7 +356,8 @@ def _offsets(zone: calendar.Zone) -> tuple[int, int]:
 
 @cache
 def _field_step(name: str) -> st.Periodic:
-    return st.Periodic(_DATES, 1, _fields(name))
+    # The calendar repeats after 400 years.
+    return st.Periodic(_DATES, 1, dates.date_field(name, np.arange(_CYCLE_DAYS, dtype=np.int64)))
 
 
 def _itself(result: int) -> int:
@@ -472,11 +471,6 @@ def next_day_steps(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     return operand, (st.Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
 
 
-def _year_of_week(days: int) -> int:
-    year, _, _ = calendar.civil_from_days(days - (days + 3) % 7 + 3)
-    return year
-
-
 def _text_of_local(source: Domain) -> st.Step:
     """The step of a local time to a string. Fractions without trailing zeros sort as their numbers do."""
     return _within_years(source, calendar.MICROS_PER_DAY, lambda x: calendar.format_timestamp(x).encode())
@@ -486,35 +480,6 @@ def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> st.S
     """The step of a function to strings that sort as times do for years of four digits; other results are unknown."""
     first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
     return st.Monotone(source, f, (st.MonotonePiece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
-
-
-def _fields(name: str) -> np.ndarray:
-    """The values of a field for each day of the 400 years from 1970-01-01."""
-    days = np.arange(_CYCLE_DAYS, dtype=np.int64)
-    months: np.ndarray = days.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
-    thursday = days - (days + 3) % 7 + 3
-    found: np.ndarray
-    match name:
-        case "weekday":
-            found = (days + 3) % 7
-        case "dayofweek":
-            found = (days + 4) % 7 + 1
-        case "dayofmonth":
-            found = days - _starts(days, "M") + 1
-        case "dayofyear":
-            found = days - _starts(days, "Y") + 1
-        case "weekofyear":
-            found = (thursday - _starts(thursday, "Y")) // 7 + 1
-        case "quarter":
-            found = (months + 2) // 3
-        case _:
-            found = months
-    return found
-
-
-def _starts(days: np.ndarray, unit: str) -> np.ndarray:
-    first: np.ndarray = days.astype("M8[D]").astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64)
-    return first
 
 
 YEARS = by_step(

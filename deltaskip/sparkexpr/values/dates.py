@@ -55,6 +55,12 @@ def date_field(name: str, days: Whole) -> Whole:
     raise EvaluationError(f"{name} is not a field of a date.")
 
 
+def year_of_week(days: Whole) -> Whole:
+    """The year of the date's week, which is that of its Thursday."""
+    year, _, _ = calendar.civil_from_days(days - (days + 3) % 7 + 3)
+    return year
+
+
 def time_field(name: str, local: Whole) -> Whole:
     """The value of a field of TIME_FIELDS for local microseconds."""
     seconds, count = TIME_FIELDS[name]
@@ -149,8 +155,8 @@ def whole_seconds(micros: Whole) -> Whole:
 
 def towards_zero(number: Whole, by: int) -> Whole:
     """A quotient, rounded towards zero."""
-    size = abs(number) // by
-    return size - 2 * size * (number < 0)
+    size = abs(number) // abs(by)
+    return size - 2 * size * ((number < 0) ^ (by < 0))
 
 
 def _as_int(value: int) -> int:
