@@ -62,10 +62,8 @@ def array_to(result: Callable[[t.ArrayType], t.DataType | None], *rest: t.DataTy
         array = array_type(args[0]) if len(args) == 1 + len(rest) else None
         if array is None:
             return None
-        cast = [coerce.implicit_cast(arg, type_) for arg, type_ in zip(args[1:], rest, strict=True)]
-        found = tuple(arg for arg in cast if arg is not None)
-        type_ = result(array)
-        return None if type_ is None or len(found) < len(rest) else ((args[0], *found), type_)
+        found, type_ = coerce.implicit_casts(args[1:], rest), result(array)
+        return None if type_ is None or found is None else ((args[0], *found), type_)
 
     return signature
 

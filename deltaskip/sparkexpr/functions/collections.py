@@ -34,7 +34,7 @@ from deltaskip.sparkexpr.functions.elements import ELEMENTS
 from deltaskip.sparkexpr.functions.function import by_row
 from deltaskip.sparkexpr.functions.maps import MAPS
 from deltaskip.sparkexpr.functions.sequences import SEQUENCES
-from deltaskip.sparkexpr.functions.text import TEXT
+from deltaskip.sparkexpr.functions.text import TEXT, concat_ws
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
@@ -43,7 +43,7 @@ from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.order import compare_values, extreme
-from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS, concat
+from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS
 
 
 def _append_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -409,13 +409,6 @@ def _concat_ws_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return tuple(cast), t.STRING
 
 
-def _concat_ws(separator: str | None, *parts: Any) -> object:
-    if separator is None:
-        return None
-    texts = [text for each in parts for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
-    return concat([piece for text in texts for piece in (separator, text)][1:], "")
-
-
 def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     rows = v.rows_of(args)
     every = np.ones(rows, np.bool_)
@@ -501,7 +494,7 @@ COLLECTIONS: Mapping[str, function.FunctionRow] = {
     "concat": _or_of_arrays(
         TEXT["concat"], _concat_signature, by_row(lambda *arrays: tuple(chain(*arrays))), _concat_column
     ),
-    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, by_row(_concat_ws), _concat_ws_column),
+    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, by_row(concat_ws), _concat_ws_column),
     "reverse": _or_of_arrays(
         TEXT["reverse"], array_to(same_array), by_row(lambda values: values[::-1]), _reverse_column
     ),

@@ -104,9 +104,7 @@ def _nanvl_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if types[0] == t.FLOAT and types[1] != t.DOUBLE:
         # Spark first types the call as float and casts the enclosing expression, and only then widens it to double.
         return None
-    cast = [coerce.implicit_cast(arg, t.DOUBLE) for arg in args]
-    found = tuple(arg for arg in cast if arg is not None)
-    return (found, t.DOUBLE) if len(found) == 2 else None
+    return function.takes(t.DOUBLE, t.DOUBLE, t.DOUBLE)(args)
 
 
 def _never_fails(node: n.Node) -> bool:

@@ -34,9 +34,7 @@ _LEAST = -(2**31)
 def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
     """Return the node of `struct(args)`. A field has the name of its column, or `col1`, `col2`, … by position.
 
-    Args:
-        args: The values of the fields.
-        names: Explicit names of fields, by the index of the value.
+    names: Explicit names of fields, by the index of the value.
     """
     found: list[Node] = []
     for at, arg in enumerate(args):

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.coerce import cast_to, is_nested, type_of
+from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast
 from deltaskip.sparkexpr.functions.maps import made_map
 from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
@@ -65,16 +65,6 @@ class _Mismatch(ValueError):
     """A JSON value does not have the expected type."""
 
 
-def _of_texts(result: t.DataType, count: int) -> Signature:
-    """Accept `count` strings. Spark casts only NULL to string."""
-
-    def signature(args: tuple[Node, ...]) -> Typed:
-        plain = len(args) == count and all(type_of(arg) in (t.STRING, t.VOID) for arg in args)
-        return (tuple(cast_to(arg, t.STRING) for arg in args), result) if plain else None
-
-    return signature
-
-
 def _path(text: str) -> list[JsonStep] | None:
     """The steps of a path; None if it is invalid."""
     if text[:1] != "$":
@@ -95,16 +85,23 @@ def _path(text: str) -> list[JsonStep] | None:
     return steps
 
 
-def _get(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _read_or_null(text: str) -> Any:
+    """The JSON value of a text; None if it has none."""
+    try:
+        return j.read_json(text)
+    except j.Malformed:
+        return None
+
+
+def _get(text: str, path: str) -> object:
     """`get_json_object(text, path)`."""
-    steps = _path(args[1])
+    steps, found = _path(path), list[str]()
     if steps is None:
         return None
     try:
-        value = j.read_json(args[0])
+        value = j.read_json(text)
     except j.Malformed:
         return None
-    found: list[str] = []
     return "".join(found) if _selected(value, steps, _RAW, found) else None
 
 
@@ -170,11 +167,8 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
     return some
 
 
-def _length(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    try:
-        value = j.read_json(args[0])
-    except j.Malformed:
-        return None
+def _length(text: str) -> object:
+    value = _read_or_null(text)
     return len(value) if isinstance(value, list) else None
 
 
@@ -183,11 +177,8 @@ def _length_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly
     return v.Partly(found, arrow_values.numpy_values(kinds) == _LEFT)
 
 
-def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    try:
-        value = j.read_json(args[0])
-    except j.Malformed:
-        return None
+def _keys(text: str) -> object:
+    value = _read_or_null(text)
     return tuple([name for name, _ in value.members]) if isinstance(value, j.Object) else None
 
 
@@ -246,10 +237,7 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         if text.strip():
             raise Undecided("White space that JSON does not allow is left to Spark.")
         return None
-    try:
-        value: Any = j.read_json(text)
-    except j.Malformed:
-        value = None
+    value: Any = _read_or_null(text)
     if isinstance(type_, t.StructType) and not isinstance(value, j.Object):
         value = j.Object(())
     if isinstance(type_, t.ArrayType) and isinstance(type_.element, t.StructType) and isinstance(value, j.Object):
@@ -635,9 +623,13 @@ def _instant(micros: int, type_: t.DataType, zone: Zone) -> str:
 
 
 JSONS: Mapping[str, FunctionRow] = {
-    "get_json_object": Function(_of_texts(t.STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
-    "json_array_length": Function(_of_texts(t.INTEGER, 1), _length, binary_only=True, by_column=_length_column),
-    "json_object_keys": Function(_of_texts(t.ArrayType(t.STRING), 1), _keys, binary_only=True, by_column=_keys_column),
+    "get_json_object": Function(uncast(2), by_row(_get), binary_only=True, by_column=_get_column, decisive=()),
+    "json_array_length": Function(
+        uncast(1, result=t.INTEGER), by_row(_length), binary_only=True, by_column=_length_column
+    ),
+    "json_object_keys": Function(
+        uncast(1, result=t.ArrayType(t.STRING)), by_row(_keys), binary_only=True, by_column=_keys_column
+    ),
     "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),
     "to_json": Function(_to_signature, _to, zoned=True, by_column=_to_column),
 }

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
+from deltaskip.sparkexpr.coerce import cast_to, common_type, is_orderable, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.array_types import taken_elements
@@ -27,6 +27,7 @@ from deltaskip.sparkexpr.functions.function import (
     Typed,
     alike,
     by_row,
+    uncast,
 )
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
@@ -125,11 +126,7 @@ def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _text_signature(args: tuple[Node, ...]) -> Typed:
-    if not 1 <= len(args) <= 3 or is_collated(*args):
-        return None
-    cast = [implicit_cast(arg, t.STRING) if type_of(arg) in (t.STRING, t.VOID) else None for arg in args]
-    found = tuple(arg for arg in cast if arg is not None)
-    return (found, t.MapType(t.STRING, t.STRING)) if len(found) == len(args) else None
+    return None if is_collated(*args) else uncast(3, optional=2, result=t.MapType(t.STRING, t.STRING))(args)
 
 
 def _text_to_map(text: str, between: str = ",", inside: str = ":") -> object:

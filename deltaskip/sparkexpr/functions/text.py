@@ -255,11 +255,12 @@ def _concat_ws_signature(args: tuple[n.Node, ...]) -> f.Typed:
     return f.takes(t.STRING, *[t.STRING] * len(args))(args) if args else None
 
 
-def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[0] is None:
+def concat_ws(separator: str | None, *parts: Any) -> object:
+    """`concat_ws(separator, parts)` of strings and arrays of strings."""
+    if separator is None:
         return None
-    known = [text for text in args[1:] if text is not None]
-    return strings.concat([piece for text in known for piece in (args[0], text)][1:], "")
+    texts = [text for each in parts for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
+    return strings.concat([piece for text in texts for piece in (separator, text)][1:], "")
 
 
 def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -369,7 +370,11 @@ TEXT: Mapping[str, f.FunctionRow] = {
     n.PADDED: f.Function(_read_signature, _read, by_column=by_value(_read, _read_column)),
     "space": value_function(f.with_counts(f.takes(t.STRING, t.INTEGER), 0), partial(strings.repeated, " ")),
     "concat_ws": f.Function(
-        _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
+        _concat_ws_signature,
+        f.by_row(concat_ws),
+        False,
+        by_column=_concat_ws_column,
+        preimage=preimages.start_of(at=1),
     ),
     "bit_length": f.Function(
         f.text_or_bytes(t.INTEGER),

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
-from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
+from deltaskip.sparkexpr.coerce import cast_to, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Node
@@ -39,8 +39,7 @@ _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
 
 
-def _made_date(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
-    year, month, day = args
+def _made_date(year: int, month: int, day: int) -> int:
     if not (
         -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= calendar.days_in_month(year, month)
     ):
@@ -121,15 +120,12 @@ def _making(result: t.DataType) -> function.Signature:
     """Accept five integers, the seconds, and, for instants, an optional time zone."""
 
     def signature(args: tuple[Node, ...]) -> function.Typed:
-        if len(args) not in ((6,) if result == t.TIMESTAMP_NTZ else (6, 7)):
-            return None
-        seconds = type_of(args[5])
+        seconds = type_of(args[5]) if len(args) > 5 else None
         if seconds is None or not (is_numeric(seconds) or seconds == t.STRING):
             return None
-        cast: list[Node | None] = [implicit_cast(arg, t.INTEGER) for arg in args[:5]]
-        cast += [cast_to(args[5], _SECONDS), *(implicit_cast(arg, t.STRING) for arg in args[6:])]
-        found = tuple(arg for arg in cast if arg is not None)
-        return (found, result) if len(found) == len(args) else None
+        given = (*args[:5], cast_to(args[5], _SECONDS), *args[6:])
+        zone = () if result == t.TIMESTAMP_NTZ else (t.STRING,)
+        return function.takes(result, *[t.INTEGER] * 5, _SECONDS, *zone, optional=len(zone))(given)
 
     return signature
 
@@ -158,7 +154,7 @@ def _time_of(unit: int) -> function.Function:
 
     return function.Function(
         signature,
-        lambda args, call, zone: dates.checked_micros(args[0] * unit),
+        function.by_row(lambda count: dates.checked_micros(count * unit)),
         by_column=by_column,
         preimage=preimages.same_number if unit == 1 else preimages.instant_of_units(unit),
     )
@@ -295,7 +291,7 @@ TIME_MAKING: Mapping[str, function.FunctionRow] = {
     ),
     "make_date": function.Function(
         function.takes(t.DATE, t.INTEGER, t.INTEGER, t.INTEGER),
-        _made_date,
+        function.by_row(_made_date),
         by_column=_made_date_column,
         preimage=preimages.date_made,
     ),

@@ -94,8 +94,7 @@ def _moved_column(
         times = np.where(local_times(kept, zone) == found, kept, instants(found, zone))
     with np.errstate(over="ignore"):
         later = v.made(times + micros, given.type, *args)
-    odd = _far(v.filled(given)) | _far(times)
-    return v.partly(later, odd, *args)
+    return v.partly(later, _far(v.filled(given)) | _far(times), *args)
 
 
 def _far(micros: np.ndarray) -> np.ndarray:
@@ -247,19 +246,17 @@ def _months_between_column(args: Sequence[v.Values], call: Call, zone: calendar.
     if rounded:
         found = np.floor(found * 1e8 + 0.5) / 1e8
     found = np.where((day == other_day) | (last & other_last), whole, found)
-    array = v.made(found, pa.float64(), *args[:2])
-    far = _far(one) | _far(other)
-    return v.partly(array, far, *args[:2])
+    return v.partly(v.made(found, pa.float64(), *args[:2]), _far(one) | _far(other), *args[:2])
 
 
-def _next_day(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int:
+def _next_day(day: int, name: str) -> int:
     """`next_day(date, day of the week)`: the first such day after the date. Java adds in 32 bits."""
-    weekday = dates.WEEKDAYS.get(args[1].upper())
+    weekday = dates.WEEKDAYS.get(name.upper())
     if weekday is None:
-        raise EvaluationError(f"{shown(args[1])} is not a day of the week (ILLEGAL_DAY_OF_WEEK).")
-    if args[0] < dates.FIRST_WEEK:
+        raise EvaluationError(f"{shown(name)} is not a day of the week (ILLEGAL_DAY_OF_WEEK).")
+    if day < dates.FIRST_WEEK:
         raise Undecided("The next day of a date in the first week is left to Spark.")
-    return dates.add_days(dates.next_day(args[0], weekday), 0)
+    return dates.add_days(dates.next_day(day, weekday), 0)
 
 
 def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
@@ -268,8 +265,7 @@ def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) 
         raise v.NotByColumn
     days = v.numbers(v.column(args[0])).astype(np.int64)
     found = v.made(dates.next_day(days, weekday).astype(np.int32), pa.date32(), args[0])
-    early = days < dates.FIRST_WEEK
-    return v.partly(found, early, args[0])
+    return v.partly(found, days < dates.FIRST_WEEK, args[0])
 
 
 TIME_SUMS: Mapping[str, FunctionRow] = {
@@ -294,6 +290,9 @@ TIME_SUMS: Mapping[str, FunctionRow] = {
     ),
     "months_between": Function(_between_signature, _months_between, by_column=_months_between_column, zoned=True),
     "next_day": Function(
-        takes(t.DATE, t.DATE, t.STRING), _next_day, by_column=_next_day_column, preimage=preimages.next_day_steps
+        takes(t.DATE, t.DATE, t.STRING),
+        by_row(_next_day),
+        by_column=_next_day_column,
+        preimage=preimages.next_day_steps,
     ),
 }

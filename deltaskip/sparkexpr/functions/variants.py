@@ -65,20 +65,16 @@ def _of_text(args: tuple[Node, ...]) -> function.Typed:
     return None if cast is None or is_collated(*args) else ((cast,), t.VARIANT)
 
 
-def _of_variant(result: t.DataType) -> function.Signature:
-    return lambda args: (args, result) if [type_of(arg) for arg in args] == [t.VARIANT] else None
-
-
 def _parse(tried: bool) -> function.Compute:
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    def compute(text: str) -> object:
         try:
-            return reading.variant_of(reading.of_json(read_json(args[0])))
+            return reading.variant_of(reading.of_json(read_json(text)))
         except (Malformed, reading.DuplicateName) as error:
             if tried:
                 return None
             raise EvaluationError("The text is not JSON (MALFORMED_RECORD_IN_PARSING).") from error
 
-    return compute
+    return function.by_row(compute)
 
 
 def _get_signature(args: tuple[Node, ...]) -> function.Typed:
@@ -132,8 +128,7 @@ def path_steps(path: str) -> list[str | int]:
 
 def _parsed(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     values, metadata, left = variants_of(v.column(args[0]))
-    found, rest = _variants(values, metadata), numpy_values(left) != 0
-    return v.partly(found, rest)
+    return v.partly(_variants(values, metadata), numpy_values(left) != 0)
 
 
 def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
@@ -271,8 +266,7 @@ def values_of(items: VariantItems, type_: t.DataType, rows: npt.NDArray[np.int64
 def _null_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`is_variant_null(variant)`."""
     kinds = items_of(v.column(args[0]), ()).kinds
-    found, rest = arrow_array(kinds == 0), kinds == _LEFT
-    return v.partly(found, rest)
+    return v.partly(arrow_array(kinds == 0), kinds == _LEFT)
 
 
 def _to_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
@@ -443,15 +437,13 @@ def _tree(value: Any, type_: t.DataType) -> reading.VariantTree:
     return reading.VariantPrimitive(t.LONG if type_ in t.INTEGRAL_BITS else type_, value)
 
 
-def _is_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    if args[0] is None:
-        return False
-    tree = reading.tree_of(args[0])
+def _is_null(variant: Any) -> bool:
+    tree = None if variant is None else reading.tree_of(variant)
     return isinstance(tree, reading.VariantPrimitive) and tree.type == t.VOID
 
 
-def _schema(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return _type_text(_schema_of(reading.tree_of(args[0])))
+def _schema(variant: Any) -> str:
+    return _type_text(_schema_of(reading.tree_of(variant)))
 
 
 def _schema_of(tree: reading.VariantTree) -> t.DataType:
@@ -518,8 +510,10 @@ VARIANTS: Mapping[str, function.FunctionRow] = {
     "try_parse_json": function.Function(_of_text, _parse(True), by_column=_parsed),
     "variant_get": function.Function(_get_signature, _get(False), by_column=_get_column(False), zoned=True),
     "try_variant_get": function.Function(_get_signature, _get(True), by_column=_get_column(True), zoned=True),
-    "is_variant_null": function.Function(_of_variant(t.BOOLEAN), _is_null, False, by_column=_null_column),
-    "schema_of_variant": function.Function(_of_variant(t.STRING), _schema),
+    "is_variant_null": function.Function(
+        function.exactly(t.BOOLEAN, t.VARIANT), function.by_row(_is_null), False, by_column=_null_column
+    ),
+    "schema_of_variant": function.Function(function.exactly(t.STRING, t.VARIANT), function.by_row(_schema)),
     "to_variant_object": function.Function(_object_signature, _to, by_column=_to_column),
     # Casts from and to VARIANT.
     "cast(variant)": function.Function(

@@ -158,9 +158,7 @@ class Syntax:
 def read(pattern: str) -> Syntax:
     """Parse a regular expression.
 
-    Raises:
-        Undecided: deltaskip does not support its syntax. It is a subclass of EvaluationError.
-        EvaluationError: Java refuses the regular expression.
+    Raises EvaluationError if Java refuses it, and Undecided if deltaskip does not support its syntax.
     """
     reader = _PatternReader(pattern)
     part = reader.choice(0)

@@ -377,12 +377,7 @@ _again = lru_cache(maxsize=64)(_parsed)
 
 
 def type_of_text(text: str, schema: t.StructType) -> t.DataType | None:
-    """Return the type of an expression; None if deltaskip does not know it.
-
-    Args:
-        text: The expression as SQL text.
-        schema: The columns that it uses.
-    """
+    """Return the type of an expression over columns; None if deltaskip does not know it."""
     try:
         return type_of(bind_expression(parse_sql(text), schema))
     except PredicateError:
@@ -397,10 +392,8 @@ def is_valid_sql(text: str) -> bool:
 def columns_in(text: str, schema: t.StructType | None = None) -> tuple[tuple[str, ...], ...]:
     """Return the name parts of each column in an SQL text, without duplicates; () if the text cannot be parsed.
 
-    Args:
-        text: The expression.
-        schema: The columns of the table. A name such as `current_date` is a function, and left out, if the schema has
-            no such column. None keeps all names.
+    schema: The columns of the table. A name such as `current_date` is a function, and left out, if the schema has no
+    such column. None keeps all names.
     """
     read = _read(text)
     if read is None:
@@ -416,10 +409,6 @@ def beyond_one_row(text: str, schema: t.StructType) -> list[str]:
 
     The parts are in the order of the text, an outer part before its inner parts. Unknown functions are left out. An
     empty list if the text cannot be parsed.
-
-    Args:
-        text: The expression.
-        schema: The columns of the table.
     """
     read = _read(text)
     if read is None:

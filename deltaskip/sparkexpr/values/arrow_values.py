@@ -278,9 +278,7 @@ def exact_sum(values: pa.Array | pa.ChunkedArray) -> int:
 def tuple_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> np.ndarray[Any, Any]:
     """Return a number for each row, from 0 in the order of first rows: equal where every column is equal, or null.
 
-    Args:
-        columns: The columns. Arrow decides which values are equal: a NaN equals a NaN, and 0.0 is not -0.0.
-        rows: Number of rows of each.
+    Arrow decides which values are equal: a NaN equals a NaN, and 0.0 is not -0.0.
     """
     codes = np.zeros(rows, np.int64)
     for number, column in enumerate(columns):

@@ -111,9 +111,7 @@ def current_micros() -> int:
 def zone_of(name: str) -> Zone:
     """Return the time zone that Spark resolves `name` to, with the rules of `zone_rules`.
 
-    Raises:
-        UnknownZone: The name may be a region, but this process has no rules for it.
-        LookupError: Spark does not accept the name.
+    Raises UnknownZone for what may be a region without rules in this process, and LookupError for what Spark refuses.
     """
     return _zone_of(name, rules_in_use())
 
@@ -235,12 +233,7 @@ def parse_timestamp(text: str, zone: Zone) -> int | None:
 def parse_timestamp_ntz(text: str, allow_zone: bool = True) -> int | None:
     """Local microseconds that CAST(… AS TIMESTAMP_NTZ) reads; None if the cast returns NULL.
 
-    Args:
-        text: The timestamp. The cast ignores its time zone, but returns NULL if the time zone does not exist.
-        allow_zone: Whether text with a time zone is accepted.
-
-    Raises:
-        UnknownZone: This process has no rules for the time zone.
+    The cast ignores a time zone, but returns NULL if it does not exist, or not `allow_zone`. Raises UnknownZone.
     """
     found = read_timestamp(text)
     if found is None or (found.zone is not None and (not allow_zone or _zone_or_none(found.zone) is None)):
@@ -274,11 +267,8 @@ def format_date(days: int) -> str:
 def format_timestamp(local: int, separator: str = " ", digits: int | None = None) -> str:
     """Format local microseconds as `yyyy-MM-dd HH:mm:ss[.f…]`.
 
-    Args:
-        local: Microseconds since the epoch.
-        separator: Text between date and time.
-        digits: Number of digits of the truncated fraction, from 1 to 6. None writes the fewest exact digits, like
-            CAST(… AS STRING).
+    separator: Text between date and time. digits: Number of digits of the truncated fraction, from 1 to 6. None writes
+    the fewest exact digits, like CAST(… AS STRING).
     """
     days, micros = divmod(local, MICROS_PER_DAY)
     seconds, fraction = divmod(micros, MICROS_PER_SECOND)

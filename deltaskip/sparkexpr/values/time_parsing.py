@@ -106,14 +106,10 @@ _Found = dict[str, int]
 def parsed_time(text: str, pattern: str, zone: calendar.Zone | None) -> int:
     """Return the instant, or the local microseconds, that a string represents.
 
-    Args:
-        text: The string.
-        pattern: The pattern.
-        zone: The session's time zone; None for local microseconds, which ignore an offset in the string.
+    zone: The session's time zone; None for local microseconds, which ignore an offset in the string.
 
-    Raises:
-        Undecided: The result depends on the version of Java, on names of time zones, or on the limits of timestamps.
-        EvaluationError: Spark refuses the pattern, or the string does not match it.
+    Raises EvaluationError if Spark refuses the pattern, or the string does not match it, and Undecided if the result
+    depends on the version of Java, on names of time zones, or on the limits of timestamps.
     """
     readers = _readers(pattern)
     if any(letter in text for letter in _ODD_LETTERS):
