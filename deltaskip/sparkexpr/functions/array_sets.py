@@ -14,14 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, is_orderable, type_of
-from deltaskip.sparkexpr.functions.array_types import (
-    array_to,
-    array_type,
-    ordered_array,
-    plain_wider,
-    valid_rows,
-    with_value,
-)
+from deltaskip.sparkexpr.functions import array_types
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, by_row
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.monotone import listed_in
@@ -37,7 +30,7 @@ def _contains_signature(result: DataType) -> Signature:
     """Accept an array and a value, cast to the common element type."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
-        found = with_value(args, widens_decimals=result == BOOLEAN) if len(args) == 2 else None
+        found = array_types.with_value(args, widens_decimals=result == BOOLEAN) if len(args) == 2 else None
         if found is None or not is_orderable(found[0].element):
             return None
         if result == BOOLEAN and VOID in (type_of(args[0]), type_of(args[1])):
@@ -80,7 +73,7 @@ def _contains_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Valu
     if elements.null_count:
         there = there & (found | (ls.flagged_elements(lists, numpy_values(elements.is_null())) == 0))
     if not v.is_constant(args[1]):
-        there = there & valid_rows(args[1])
+        there = there & array_types.valid_rows(args[1])
     values = arrow_array(found)
     return values if there.all() else pc.if_else(arrow_array(there), values, arrow_scalar(None, pa.bool_()))
 
@@ -94,7 +87,7 @@ def _position_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Valu
 
 
 def _remove_signature(args: tuple[Node, ...]) -> Typed:
-    found = with_value(args) if len(args) == 2 else None
+    found = array_types.with_value(args) if len(args) == 2 else None
     return None if found is None or not is_orderable(found[0].element) else (found[1], found[0])
 
 
@@ -102,7 +95,7 @@ def _remove_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values
     lists, equal, _ = _equal_elements(args)
     owners, kept = lists.owners(), ~equal
     elements = args[0].values.take(arrow_array(lists.places()[kept]))
-    there = lists.valid if v.is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    there = lists.valid if v.is_constant(args[1]) else lists.valid & array_types.valid_rows(args[1])
     kept_there = kept & there[owners]
     if not kept_there[kept].all():
         elements = args[0].values.take(arrow_array(lists.places()[kept_there]))
@@ -113,10 +106,10 @@ def _of_two(result: Callable[[ArrayType, ArrayType], DataType]) -> Signature:
     """Accept two arrays of a common type with comparable elements. `result` returns the type of their result."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
-        arrays = [array for arg in args if (array := array_type(arg)) is not None]
+        arrays = [array for arg in args if (array := array_types.array_type(arg)) is not None]
         if len(args) != 2 or len(arrays) != 2:
             return None
-        met = plain_wider(arrays[0].element, arrays[1].element)
+        met = array_types.plain_wider(arrays[0].element, arrays[1].element)
         if met is None or not is_orderable(met):
             return None
         one, other = (ArrayType(met, array.contains_null) for array in arrays)
@@ -200,7 +193,9 @@ ARRAY_SETS: Mapping[str, FunctionRow] = {
         by_row(lambda values, value: tuple([x for x in values if x is None or compare_values(x, value) != 0])),
         by_column=_remove_column,
     ),
-    "array_distinct": Function(array_to(ordered_array), by_row(_distinct), by_column=_set_column),
+    "array_distinct": Function(
+        array_types.array_to(array_types.ordered_array), by_row(_distinct), by_column=_set_column
+    ),
     "array_union": Function(
         _of_two(lambda one, other: ArrayType(one.element, one.contains_null or other.contains_null)),
         by_row(lambda one, other: _distinct((*one, *other))),

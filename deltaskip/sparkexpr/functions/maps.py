@@ -17,18 +17,8 @@ from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.coerce import cast_to, common_type, is_orderable, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.array_types import taken_elements
-from deltaskip.sparkexpr.functions.function import (
-    ByColumn,
-    Function,
-    FunctionRow,
-    Replaced,
-    Signature,
-    Typed,
-    alike,
-    by_row,
-    uncast,
-)
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
@@ -60,7 +50,7 @@ def map_lookup(entries: tuple[tuple[Any, Any], ...], key: Any) -> Any:
     return next((value for each, value in entries if compare_values(each, key) == 0), None)
 
 
-def _map_signature(args: tuple[Node, ...]) -> Typed:
+def _map_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept keys and values in turn. A map without entries has no types and is left to Spark."""
     types = [type_of(arg) for arg in args]
     known = [type_ for type_ in types if type_ is not None]
@@ -73,8 +63,8 @@ def _map_signature(args: tuple[Node, ...]) -> Typed:
     return cast, t.MapType(key, value, any(map(is_nullable, cast[1::2])))
 
 
-def _of_one_map(result: Callable[[t.MapType], t.DataType]) -> Signature:
-    def signature(args: tuple[Node, ...]) -> Typed:
+def _of_one_map(result: Callable[[t.MapType], t.DataType]) -> function.Signature:
+    def signature(args: tuple[Node, ...]) -> function.Typed:
         type_ = type_of(args[0]) if len(args) == 1 else None
         return (args, result(type_)) if isinstance(type_, t.MapType) and not is_collated(*args) else None
 
@@ -86,7 +76,7 @@ def _entries(of: t.MapType) -> t.ArrayType:
     return t.ArrayType(t.StructType(fields), False)
 
 
-def _listing(part: Callable[[pa.MapArray], pa.Array]) -> ByColumn:
+def _listing(part: Callable[[pa.MapArray], pa.Array]) -> function.ByColumn:
     """List what `part` returns of the entries of each map."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -96,12 +86,12 @@ def _listing(part: Callable[[pa.MapArray], pa.Array]) -> ByColumn:
     return by_column
 
 
-def _concat_signature(args: tuple[Node, ...]) -> Typed:
+def _concat_signature(args: tuple[Node, ...]) -> function.Typed:
     maps = args and all(isinstance(type_of(arg), t.MapType) for arg in args)
-    return alike(args) if maps and not is_collated(*args) else None
+    return function.alike(args) if maps and not is_collated(*args) else None
 
 
-def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
+def _from_arrays_signature(args: tuple[Node, ...]) -> function.Typed:
     types = [type_of(arg) for arg in args]
     if len(types) != 2 or is_collated(*args):
         return None
@@ -117,7 +107,7 @@ def _from_arrays(keys: tuple[Any, ...], values: tuple[Any, ...]) -> object:
     return built_map(zip(keys, values, strict=True))
 
 
-def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
+def _from_entries_signature(args: tuple[Node, ...]) -> function.Typed:
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     match type_:
         case t.ArrayType(t.StructType((key, value))) if is_orderable(key.type) and key.type != t.VOID:
@@ -125,8 +115,8 @@ def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
-def _text_signature(args: tuple[Node, ...]) -> Typed:
-    return None if is_collated(*args) else uncast(3, optional=2, result=t.MapType(t.STRING, t.STRING))(args)
+def _text_signature(args: tuple[Node, ...]) -> function.Typed:
+    return None if is_collated(*args) else function.uncast(3, optional=2, result=t.MapType(t.STRING, t.STRING))(args)
 
 
 def _text_to_map(text: str, between: str = ",", inside: str = ":") -> object:
@@ -200,39 +190,41 @@ def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     return made_map(lists.lengths, lists.valid, keys, items)
 
 
-MAPS: Mapping[str, FunctionRow] = {
-    "map": Function(
+MAPS: Mapping[str, function.FunctionRow] = {
+    "map": function.Function(
         _map_signature,
-        by_row(lambda *members: built_map(zip(members[::2], members[1::2], strict=True))),
+        function.by_row(lambda *members: built_map(zip(members[::2], members[1::2], strict=True))),
         False,
         by_column=_map_column,
     ),
-    "map_keys": Function(
+    "map_keys": function.Function(
         _of_one_map(lambda of: t.ArrayType(of.key)),
-        by_row(lambda entries: tuple([key for key, _ in entries])),
+        function.by_row(lambda entries: tuple([key for key, _ in entries])),
         by_column=_listing(lambda maps: maps.keys),
     ),
-    "map_values": Function(
+    "map_values": function.Function(
         _of_one_map(lambda of: t.ArrayType(of.value)),
-        by_row(lambda entries: tuple([value for _, value in entries])),
+        function.by_row(lambda entries: tuple([value for _, value in entries])),
         by_column=_listing(lambda maps: maps.items),
     ),
-    "map_entries": Function(
+    "map_entries": function.Function(
         _of_one_map(_entries),
-        by_row(lambda entries: entries),
+        function.by_row(lambda entries: entries),
         by_column=_listing(lambda maps: pa.StructArray.from_arrays([maps.keys, maps.items], ["key", "value"])),
     ),
-    "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
-    "map_concat": Function(
+    "map_contains_key": function.Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
+    "map_concat": function.Function(
         _concat_signature,
-        by_row(lambda *maps: built_map(entry for each in maps for entry in each)),
+        function.by_row(lambda *maps: built_map(entry for each in maps for entry in each)),
         by_column=_concat_column,
     ),
-    "map_from_arrays": Function(_from_arrays_signature, by_row(_from_arrays), by_column=_from_arrays_column),
-    "map_from_entries": Function(
+    "map_from_arrays": function.Function(
+        _from_arrays_signature, function.by_row(_from_arrays), by_column=_from_arrays_column
+    ),
+    "map_from_entries": function.Function(
         _from_entries_signature,
-        by_row(lambda entries: None if None in entries else built_map(entries)),
+        function.by_row(lambda entries: None if None in entries else built_map(entries)),
         by_column=_from_entries_column,
     ),
-    "str_to_map": Function(_text_signature, by_row(_text_to_map), by_column=_text_to_map_column),
+    "str_to_map": function.Function(_text_signature, function.by_row(_text_to_map), by_column=_text_to_map_column),
 }
