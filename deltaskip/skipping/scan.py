@@ -18,7 +18,7 @@ from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import fewest_files, first_files, proved_rows
 from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded_paths, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.sparkexpr.values.arrow_values import empty_table
+from deltaskip.sparkexpr.values.arrow_values import no_rows
 
 _NO_ROWS = pa.nulls(0, pa.int64())
 
@@ -53,7 +53,7 @@ class Scan(LogScan):
             InvalidArgumentType: `columns` is not a list of str.
         """
         names, begun = chosen_columns(stats, columns), perf_counter()
-        tables, proved = [empty_table(files_schema(self.snapshot, names))], []
+        tables, proved = [no_rows(files_schema(self.snapshot, names))], []
         for found in each_candidate(self.snapshot, self.compiled.program, partial(self._files_of, names)):
             if found is not None:
                 tables.append(found[0])

@@ -81,13 +81,9 @@ def special_time(text: str, type_: t.DataType) -> n.Node | None:
 
 @deep
 def at_time(node: n.Node, now_micros: int, time_zone: str, columns: Collection[str]) -> n.Node:
-    """Replace the functions of an unbound expression that return the time of a statement by a given time.
+    """Replace the functions of an unbound expression that return the time of a statement by the time `now_micros`.
 
-    Args:
-        node: The expression.
-        now_micros: The time, in microseconds since the epoch.
-        time_zone: The time zone of local dates and times.
-        columns: Names of columns, which take precedence over functions without parentheses.
+    columns: Names of columns, which take precedence over functions without parentheses.
     """
     match node:
         case n.Column((name,)) if name.lower() not in LITERAL_FUNCTIONS or name.lower() in map(str.lower, columns):

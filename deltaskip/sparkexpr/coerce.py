@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.types import data_types as t
@@ -249,6 +249,12 @@ def implicit_cast(node: n.Node, target: t.DataType) -> n.Node | None:
         or (target == t.BOOLEAN and source == t.STRING)
     ) and not is_nested(source)
     return cast_to(node, target) if allowed else None
+
+
+def implicit_casts(args: Iterable[n.Node], targets: Iterable[t.DataType]) -> tuple[n.Node, ...] | None:
+    """The arguments cast to one parameter type each, as `implicit_cast` does; None if one is not cast."""
+    found = tuple(map(implicit_cast, args, targets))
+    return None if None in found else tuple(arg for arg in found if arg is not None)
 
 
 def _tightest(left: t.DataType, right: t.DataType, ansi: bool) -> t.DataType | None:

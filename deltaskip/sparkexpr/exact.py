@@ -208,10 +208,7 @@ class Translation(ABC):
     def listed(self, column: n.Column | TimePart, values: Sequence[n.Literal], null_is_found: bool) -> n.Node:
         """Return whether a column has one of some values, FALSE instead of NULL. Raises Inexact as `is_in` does.
 
-        Args:
-            column: The column.
-            values: The values, of which any may be NULL.
-            null_is_found: Whether NULL in the list is a value that NULL in the column is equal to.
+        null_is_found: Whether NULL in the list is a value that NULL in the column is equal to.
         """
         is_null = self.is_null(column.column if isinstance(column, TimePart) else column)
         known = [each for each in values if each.value is not None]
@@ -296,12 +293,8 @@ def _joined(kind: type[n.And | n.Or], nodes: Sequence[n.Node]) -> n.Node:
 def refused(library: str, text: str, error: Inexact, is_whole: bool, sql: str | None = None) -> PredicateError:
     """Return the error for an expression that is not translated.
 
-    Args:
-        library: The library of the expression.
-        text: The expression.
-        error: Says why a part of the expression is not translated.
-        is_whole: Whether the part is the whole expression.
-        sql: SQL text to write instead of the part; None if it is not known.
+    is_whole: Whether the part that `error` names is all of `text`. sql: What to write instead of the part, if it is
+    known.
     """
     example = error.sql or sql
     such_as = "" if example is None else f', such as "{example}"' if is_whole else f', with "{example}" for that part'

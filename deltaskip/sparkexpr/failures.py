@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from deltaskip.errors import DeltaSkipError, OptionAdvice, PredicateError, UnsupportedFeature
 
@@ -19,14 +20,24 @@ class Undecided(EvaluationError):
     """deltaskip does not know Spark's result: it depends on versions, or the rule is not implemented."""
 
 
+def value_or_null(compute: Callable[..., object], *args: Any) -> object:
+    """Return the value of a function for its arguments; None where it raises, as functions such as `try_to_date`.
+
+    Raises Undecided as the function does.
+    """
+    try:
+        return compute(*args)
+    except Undecided:
+        raise
+    except EvaluationError:
+        return None
+
+
 def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFeature:
     """Return the error for an expression that only Spark can evaluate.
 
-    Args:
-        what: The expression as the beginning of a sentence, such as `The predicate a > 5`.
-        rows: The name of the rows' table.
-        why: The reason, as a sentence.
-        cure: The advice to the user, as a sentence.
+    what: The expression as the beginning of a sentence, such as `The predicate a > 5`. rows: The name of the rows'
+    table. why, cure: The reason, and the advice to the user, as sentences.
     """
     return UnsupportedFeature(
         f"{what} cannot be evaluated over rows of {rows} without Spark: {why} {cure}", needs_session=True
@@ -41,18 +52,10 @@ def public_errors(
     after_failure: str = "Nothing was written.",
     failure: Callable[[str], Exception] = PredicateError,
 ) -> Iterator[None]:
-    """Convert errors of an evaluation in the block into public errors.
+    """Convert errors of an evaluation in the block into UnsupportedFeature, and what `failure` makes of a message.
 
-    Args:
-        what: Returns the expression as the beginning of a sentence; called only after an error.
-        rows: See `needs_session`.
-        cure: See `needs_session`.
-        after_failure: The last sentence of the message that the expression fails for a row.
-        failure: Makes an exception of that message.
-
-    Raises:
-        UnsupportedFeature: Only Spark can evaluate the expression for a row.
-        PredicateError: The expression fails for a row; another error if `failure` is given.
+    what: Returns the expression as the beginning of a sentence; called only after an error. rows, cure: See
+    `needs_session`. after_failure: The last sentence of the message that the expression fails for a row.
     """
     try:
         yield

@@ -101,13 +101,8 @@ class LocalExpression:
     def values(self, columns: Columns, rows: int) -> pa.Array:
         """Return the value for each row, with the Arrow type of the expression's type.
 
-        Args:
-            columns: The columns of the rows.
-            rows: The number of rows.
-
-        Raises:
-            UnsupportedFeature: Only Spark can evaluate the expression for a row.
-            PredicateError: The expression fails for a row; another error if `EvaluationPlace.failure` is given.
+        Raises UnsupportedFeature if only Spark can evaluate a row, and PredicateError, or the error of the place, if it
+        fails.
         """
         if isinstance(self.node, FieldRef):
             return one_chunk(column_at(columns, self.node.logical))
@@ -135,19 +130,10 @@ class LocalExpression:
 def bound(
     node: Node, schema: StructType, time_zone: str, now_micros: int | None, is_condition: bool, ansi: bool = True
 ) -> Node:
-    """Return an expression over rows as they are read, with names and types resolved.
+    """Return an expression over rows as they are read, with names and types resolved. Raises as `bind` does.
 
-    Args:
-        node: The expression.
-        schema: The schema of the rows.
-        time_zone: The time zone of local times.
-        now_micros: The time of the statement, in microseconds since the epoch; None for the functions of the clock to
-            stay.
-        is_condition: Whether the expression must be BOOLEAN.
-        ansi: See `bind`.
-
-    Raises:
-        PredicateError: As `bind` does.
+    now_micros: The time of the statement; None for the functions of the clock to stay. is_condition: Whether the
+    expression must be BOOLEAN.
     """
     timed = node if now_micros is None else at_time(node, now_micros, time_zone, schema.names)
     read = as_read(timed, schema, time_zone)

@@ -75,11 +75,7 @@ class SessionMeaning:
     def node(self, given: str | n.Node, schema: StructType | None = None) -> n.Node:
         """Return the unbound node of an expression, whose parts with another meaning are SessionExpressions.
 
-        Args:
-            given: SQL text, or an unbound node.
-            schema: The columns of the expression, whose types decide whether some settings matter; None if they are not
-                known.
-
+        schema: The columns, whose types decide whether some settings matter; None if they are not known.
         Raises PredicateError for text that Spark cannot parse.
         """
         if self.is_usual:
@@ -149,13 +145,8 @@ USUAL = SessionMeaning()
 def with_variables(text: str, value_of: Callable[[str | None, str], str | None]) -> str | None:
     """Return a text with its references to variables, such as `${x}`, replaced as Spark replaces them.
 
-    Args:
-        text: The text.
-        value_of: Returns the value of a reference from its prefix and its name; None to leave the reference as it is.
-            Raises UnknownVariable if the value is not known.
-
-    Returns:
-        The text; None if a value is not known, or refers to itself.
+    value_of: Returns the value of a reference from its prefix and its name; None to leave the reference as it is.
+    Raises UnknownVariable if the value is not known. The text is then None, and if a value refers to itself.
     """
     left = _MOST_REPLACEMENTS
 

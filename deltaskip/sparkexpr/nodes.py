@@ -171,13 +171,7 @@ class Deferred(Node):
     __slots__ = ()
 
     def condition(self, snapshot: Any, time_zone: str, ansi: bool) -> Node:
-        """Return the condition over the columns of a snapshot, not bound.
-
-        Args:
-            snapshot: The table.
-            time_zone: The time zone of local times.
-            ansi: Whether ANSI mode is on.
-        """
+        """Return the condition over the columns of a snapshot, not bound."""
         raise TypeError(f"{type(self).__name__} has no condition.")
 
 

@@ -38,13 +38,8 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
     """Return the literal of a constant. A datetime without tzinfo becomes a cast: its time zone is known to `bind`.
 
-    Args:
-        value: The constant.
-        what: The role of the constant, for the error.
-
-    Raises:
-        PredicateError: Spark has no such value: a Decimal is not finite or has too many digits, or a time is NaT.
-        InvalidArgumentType: The value has another type.
+    Raises PredicateError for a value that Spark lacks, such as a Decimal with too many digits, or NaT, and
+    InvalidArgumentType for a value of another type; they name it as `what`.
     """
     nested = _nested_node(value, what)
     if nested is not None:
@@ -90,13 +85,8 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
 def shaped(node: Node, type_: t.DataType | None) -> Node:
     """Return a constant in which each dict is a struct or a map, by the type that it is compared with or stored as.
 
-    A dict is a struct by the names of its keys where the type is a struct, and otherwise a map, as in PySpark.
-
-    Args:
-        node: The result of `literal_node`, or another expression, which stays as it is.
-        type_: The type; None if it is not known.
-
-    Raises PredicateError if a dict has a key that is no field of the struct.
+    A dict is a struct by the names of its keys where the type is a struct, and otherwise a map, as in PySpark. Another
+    expression stays as it is. Raises PredicateError if a dict has a key that is no field of the struct.
     """
     match node, type_:
         case Call("array", ()), t.ArrayType():

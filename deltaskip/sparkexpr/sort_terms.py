@@ -42,11 +42,7 @@ class SortTerm:
 def sort_texts(text: str) -> list[tuple[str, bool, bool]]:
     """Return the expression of each term of ORDER BY, whether large values come first, and whether NULLs do.
 
-    Args:
-        text: Terms such as `ts DESC NULLS LAST, id`.
-
-    Raises:
-        PredicateError: A quote or bracket is not closed, or a term has no expression.
+    Raises PredicateError if a quote or bracket is not closed, or a term has no expression.
     """
     try:
         tokens = sql_tokens(text)

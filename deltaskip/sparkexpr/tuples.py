@@ -28,16 +28,11 @@ _FORM = "write [('id', '>', 5), ('name', 'in', ['a', 'b'])], or a list of such l
 def tuples_node(where: list[Any] | tuple[Any, ...], argument: str = "where") -> Node:
     """Return the predicate of a list of tuples (all must be TRUE), or of a list of such lists (one must be).
 
-    Args:
-        where: Tuples of a column name (see `col`), an operator (=, ==, !=, <, <=, >, >=, in, not in), and a value, or a
-            list of values for `in` and `not in`. With an empty list, `in` matches no row and `not in` every row, also
-            NULL.
-        argument: Name of the argument, for messages.
+    where: Tuples of a column name (see `col`), an operator (=, ==, !=, <, <=, >, >=, in, not in), and a value, or a
+    list of values for `in` and `not in`. With an empty list, `in` matches no row and `not in` every row, also NULL.
 
-    Raises:
-        InvalidArgument: A list is empty, an operator is unknown, or a value is None.
-        InvalidArgumentType: A tuple or list is expected, and another type was given.
-        PredicateError: A name is not a column name, or Spark SQL does not have the value.
+    Raises InvalidArgument for an empty list, an unknown operator or None, InvalidArgumentType for another type, and
+    PredicateError for what is no column name, or no value of Spark SQL; they name the argument.
     """
     if isinstance(where, tuple):
         raise InvalidArgumentType(f"{argument} must be a list of tuples, not a tuple: {_FORM}.")

@@ -41,29 +41,15 @@ _REALS = ("0.5D", "-3D", "1e308D", "0.0D", "1e-300D", "double('NaN')", "float('0
 _DECIMALS = ("0.3BD", "-2.5BD", "3BD", "99999999999999999999.9BD", "0.00000000000000000001BD", f"{_NINES}BD")
 _DAYS = ("0", "1", "-1", "10", "-400", "2147483647", "-2147483648")
 _DATES = (
-    "DATE'1970-01-01'",
-    "DATE'1582-10-15'",
-    "DATE'9999-12-31'",
-    "DATE'-200000-01-01'",
+    *(f"DATE'{day}'" for day in ("1970-01-01", "1582-10-15", "9999-12-31", "-200000-01-01")),
     "CAST('5881580-07-11' AS DATE)",
 )
 _TEXTS = ("'a'", "''", "'%'", "'\U0001f600'", "'e'", "'\\uffff'")
 _NUMBERS = (*_WHOLE, *_LONGS, *_REALS, *_DECIMALS)
 _LEFT_OUT = frozenset(_NUMBERS) - {"0", "2", "-7", "2147483647", "-3L", "0.5D", "-2.5BD", f"{_NINES}BD"}
 _SHORTER = (
-    t.BYTE,
-    t.SHORT,
-    t.FLOAT,
-    t.DecimalType(18, 0),
-    t.DecimalType(20, 20),
-    t.DecimalType(21, 20),
-    t.DecimalType(20, 2),
-    t.DecimalType(38, 38),
-    t.STRING,
-    t.DATE,
-    t.TIMESTAMP,
-    t.TIMESTAMP_NTZ,
-    t.BOOLEAN,
+    *(t.BYTE, t.SHORT, t.FLOAT, t.STRING, *t.DATETIMES, t.BOOLEAN),
+    *(t.DecimalType(*digits) for digits in ((18, 0), (20, 20), (21, 20), (20, 2), (38, 38))),
 )
 _UNITS = (
     "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "nothing",
@@ -111,27 +97,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 ARGUMENTS.update({name: (*ARGUMENTS.get(name, ()), *calls) for name, calls in nested.ARGUMENTS.items()})
 """Calls of functions with more than one argument: {0} is the function, {c} the column. All others take the column."""
 
-CAST_TARGETS = (
-    t.BOOLEAN,
-    t.BYTE,
-    t.SHORT,
-    t.INTEGER,
-    t.LONG,
-    t.FLOAT,
-    t.DOUBLE,
-    t.STRING,
-    t.BINARY,
-    t.DATE,
-    t.TIMESTAMP,
-    t.TIMESTAMP_NTZ,
-    t.DecimalType(5, 2),
-    t.DecimalType(10, 0),
-    t.DecimalType(18, 0),
-    t.DecimalType(20, 2),
-    t.DecimalType(38, 0),
-    t.DecimalType(38, 6),
-    t.DecimalType(38, 18),
-    t.DecimalType(38, 38),
+CAST_TARGETS: tuple[t.DataType, ...] = (
+    *(t.BOOLEAN, *t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, *t.DATETIMES),
+    *(t.DecimalType(*digits) for digits in ((5, 2), (10, 0), (18, 0), (20, 2), (38, 0), (38, 6), (38, 18), (38, 38))),
 )
 
 # Without spark.sql.geospatial.enabled, Spark refuses its functions of shapes, which skipping/proofs has.

@@ -10,29 +10,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 ANSWERS = Path(__file__).with_name("spark_odd.json")
 
-SCHEMA = t.StructType(
-    (
-        t.StructField("id", t.LONG),
-        t.StructField("i", t.INTEGER),
-        t.StructField("y", t.BYTE),
-        t.StructField("d", t.DOUBLE),
-        t.StructField("f", t.FLOAT),
-        t.StructField("amount", t.DecimalType(10, 2)),
-        t.StructField("name", t.STRING),
-        t.StructField("flag", t.BOOLEAN),
-        t.StructField("day", t.DATE),
-        t.StructField("ts", t.TIMESTAMP),
-        t.StructField("local", t.TIMESTAMP_NTZ),
-        t.StructField("bin", t.BINARY),
-        t.StructField("arr", t.ArrayType(t.INTEGER, True)),
-        t.StructField("m", t.MapType(t.STRING, t.INTEGER, True)),
-        t.StructField("st", t.StructType((t.StructField("a", t.INTEGER), t.StructField("s", t.STRING)))),
-        t.StructField("my col", t.INTEGER),
-    )
+SCHEMA = parse_columns(
+    "id BIGINT, i INT, y TINYINT, d DOUBLE, f FLOAT, amount DECIMAL(10,2), name STRING, flag BOOLEAN, day DATE,"
+    "ts TIMESTAMP, local TIMESTAMP_NTZ, bin BINARY, arr ARRAY<INT>, m MAP<STRING, INT>, st STRUCT<a: INT, s: STRING>,"
+    "`my col` INT"
 )
 
 

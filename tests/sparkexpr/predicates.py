@@ -8,31 +8,11 @@ from decimal import Context, Decimal
 
 import pyarrow as pa
 
-from deltaskip.sparkexpr import types as spark_types
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
-SCHEMA = spark_types.StructType(
-    (
-        spark_types.StructField("b", spark_types.BOOLEAN),
-        spark_types.StructField("y", spark_types.BYTE),
-        spark_types.StructField("h", spark_types.SHORT),
-        spark_types.StructField("i", spark_types.INTEGER),
-        spark_types.StructField("l", spark_types.LONG),
-        spark_types.StructField("f", spark_types.FLOAT),
-        spark_types.StructField("d", spark_types.DOUBLE),
-        spark_types.StructField("dec", spark_types.DecimalType(10, 2)),
-        spark_types.StructField("big", spark_types.DecimalType(38, 10)),
-        spark_types.StructField("s", spark_types.STRING),
-        spark_types.StructField("bin", spark_types.BINARY),
-        spark_types.StructField("dt", spark_types.DATE),
-        spark_types.StructField("ts", spark_types.TIMESTAMP),
-        spark_types.StructField("n", spark_types.TIMESTAMP_NTZ),
-        spark_types.StructField(
-            "st",
-            spark_types.StructType(
-                (spark_types.StructField("a", spark_types.INTEGER), spark_types.StructField("s", spark_types.STRING))
-            ),
-        ),
-    )
+SCHEMA = parse_columns(
+    "b BOOLEAN, y TINYINT, h SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, dec DECIMAL(10,2), big DECIMAL(38,10),"
+    "s STRING, bin BINARY, dt DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, st STRUCT<a: INT, s: STRING>"
 )
 
 _DAY = 86_400_000_000
@@ -149,29 +129,9 @@ class Maker:
 
     def number(self, depth: int) -> str:
         if depth <= 0:
-            return self.one(
-                "y",
-                "h",
-                "i",
-                "l",
-                "f",
-                "d",
-                "dec",
-                "big",
-                "st.a",
-                "0",
-                "1",
-                "25",
-                "-1L",
-                "1.5",
-                "2.50BD",
-                "1.5D",
-                "CAST('NaN' AS DOUBLE)",
-                "5000000000",
-                "99999999999999999999.5",
-                "0.1F",
-                "CAST(NULL AS INT)",
-            )
+            columns, numbers = "y h i l f d dec big st.a", "0 1 25 -1L 1.5 2.50BD 1.5D 5000000000 0.1F"
+            special = ("CAST('NaN' AS DOUBLE)", "99999999999999999999.5", "CAST(NULL AS INT)")
+            return self.one(*columns.split(), *numbers.split(), *special)
         below = depth - 1
         match self.random.randrange(9):
             case 0 | 1:

@@ -13,6 +13,7 @@ from deltaskip.sparkexpr.coerce import castable, type_of, wider_type
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from tests.looped import looped
 from tests.sparkexpr.predicates import SCHEMA
 
 
@@ -33,14 +34,8 @@ WIDE = t.StructType(
         ),
     )
 )
-COLLATED = t.StructType(
-    (
-        t.StructField("c", t.STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),
-        t.StructField("d", t.STRING, metadata={"__COLLATIONS": {"d": "spark.UTF8_LCASE"}}),
-        t.StructField("e", t.STRING),
-        t.StructField("arr", t.ArrayType(t.StructType((t.StructField("x", t.INTEGER),)))),
-        t.StructField("m", t.MapType(t.STRING, t.INTEGER)),
-    )
+COLLATED = parse_columns(
+    "c STRING COLLATE UNICODE_CI, d STRING COLLATE UTF8_LCASE, e STRING, arr ARRAY<STRUCT<x: INT>>, m MAP<STRING, INT>"
 )
 
 
@@ -196,19 +191,15 @@ def test_an_unknown_time_zone_is_refused() -> None:
 
 
 def test_collations_come_from_columns_and_explicit_ones_win() -> None:
-    implicit = bound("c = 'x'", COLLATED)
-    assert isinstance(implicit, n.Compare)
-    assert comparison_collation(implicit.left, implicit.right) == "icu.UNICODE_CI"
-    explicit = bound("c COLLATE utf8_binary = 'x'", COLLATED)
-    assert isinstance(explicit, n.Compare)
-    assert comparison_collation(explicit.left, explicit.right) is None
-    plain = bound("CAST(c AS STRING) = 'x'", COLLATED)
-    assert isinstance(plain, n.Compare)
-    assert isinstance(plain.left, n.Collate)
-    assert comparison_collation(plain.left, plain.right) is None
-    derived = bound("upper(c) = 'x'", COLLATED)
-    assert isinstance(derived, n.Compare)
-    assert comparison_collation(derived.left, derived.right) == "icu.UNICODE_CI"
+    for text, collation in (
+        ("c = 'x'", "icu.UNICODE_CI"),
+        ("c COLLATE utf8_binary = 'x'", None),
+        ("CAST(c AS STRING) = 'x'", None),
+        ("upper(c) = 'x'", "icu.UNICODE_CI"),
+    ):
+        node = bound(text, COLLATED)
+        assert isinstance(node, n.Compare)
+        assert comparison_collation(node.left, node.right) == collation
 
 
 @pytest.mark.parametrize("text", ["c = d", "c = e", "c IN (e)", "c COLLATE UNICODE = d COLLATE UTF8_LCASE"])
@@ -233,7 +224,7 @@ def test_a_tree_of_too_many_nodes_is_kept_whole() -> None:
 
 
 def test_a_column_named_like_a_function_is_the_column() -> None:
-    schema = t.StructType((t.StructField("User", t.STRING), t.StructField("day", t.INTEGER)))
+    schema = parse_columns("User STRING, day INT")
     assert bound("user = 'x'", schema) == n.Compare("=", field("User", t.STRING), n.Literal("x", t.STRING))
     assert bound("day = 1", schema) == n.Compare("=", field("day", t.INTEGER), n.Literal(1, t.INTEGER))
 
@@ -254,16 +245,7 @@ def test_integers_of_a_list_are_widened_at_once(text: str) -> None:
     assert all(isinstance(value, n.Literal) for value in node.values)
 
 
-TYPED = t.StructType(
-    (
-        t.StructField("i", t.INTEGER),
-        t.StructField("b", t.BOOLEAN),
-        t.StructField("dt", t.DATE),
-        t.StructField("ts", t.TIMESTAMP),
-        t.StructField("d", t.DOUBLE),
-        t.StructField("s", t.STRING),
-    )
-)
+TYPED = parse_columns("i INT, b BOOLEAN, dt DATE, ts TIMESTAMP, d DOUBLE, s STRING")
 
 
 @pytest.mark.parametrize(
@@ -343,38 +325,23 @@ def test_calls_that_meet_in_another_type_without_ansi_mode_are_left_to_spark(tex
     assert all(part.type is not None for part in n.walk(bound(text)) if isinstance(part, n.Call))
 
 
-def test_array_join_that_spark_compiles_to_null_is_left_to_it() -> None:
-    schema = parse_columns("a ARRAY<STRING>, s STRING NOT NULL, n STRING")
-    for text, known in (
+@looped(
+    "text, known",
+    [
+        # Spark compiles it to NULL.
         ("array_join(array('a', NULL), '-', n)", False),
         ("array_join(array('a', NULL), s, n)", False),
         ("array_join(array('a', NULL), '-', s)", True),
         ("array_join(array('a', NULL), '-', coalesce(n, ''))", True),
         ("array_join(array('a', NULL), n, n)", True),
         ("array_join(a, '-', n)", True),
-    ):
-        node = bind_expression(parse_sql(text), schema)
-        assert isinstance(node, n.Call)
-        assert (node.type is not None) == known, text
-
-
-def test_text_of_joined_arrays_in_concat_is_left_to_spark() -> None:
-    schema = parse_columns("a ARRAY<INT>, s STRING, b BINARY")
-    for text, known in (
-        ("concat(s, CAST(concat(a, a) AS STRING))", False),
-        ("s || CAST(a || a AS STRING)", False),
-        ("concat(s, CAST(a AS STRING))", True),
-        ("concat(s, upper(CAST(concat(a, a) AS STRING)))", True),
+        # The text of joined arrays.
+        ("concat(s, CAST(concat(l, l) AS STRING))", False),
+        ("s || CAST(l || l AS STRING)", False),
+        ("concat(s, CAST(l AS STRING))", True),
+        ("concat(s, upper(CAST(concat(l, l) AS STRING)))", True),
         ("concat(s, CAST(concat(b, b) AS STRING))", True),
-    ):
-        node = bind_expression(parse_sql(text), schema)
-        assert isinstance(node, n.Call)
-        assert (node.type is not None) == known, text
-
-
-def test_nanvl_of_a_float_and_another_type_is_left_to_spark() -> None:
-    schema = parse_columns("f FLOAT, x DOUBLE, d DECIMAL(9,2), i INT")
-    for text, known in (
+        # A float and another type.
         ("nanvl(f, d)", False),
         ("nanvl(f, i)", False),
         ("nanvl(f, NULL)", False),
@@ -382,7 +349,12 @@ def test_nanvl_of_a_float_and_another_type_is_left_to_spark() -> None:
         ("nanvl(f, x)", True),
         ("nanvl(x, d)", True),
         ("nanvl(x, f)", True),
-    ):
-        node = bind_expression(parse_sql(text), schema)
-        assert isinstance(node, n.Call)
-        assert (node.type is not None) == known, text
+    ],
+)
+def test_calls_of_which_spark_has_another_value_than_documented_are_left_to_it(text: str, known: bool) -> None:
+    ddl = (
+        "a ARRAY<STRING>, l ARRAY<INT>, s STRING NOT NULL, n STRING, b BINARY, f FLOAT, x DOUBLE, d DECIMAL(9,2), i INT"
+    )
+    node = bind_expression(parse_sql(text), parse_columns(ddl))
+    assert isinstance(node, n.Call)
+    assert (node.type is not None) == known

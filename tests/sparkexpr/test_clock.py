@@ -14,16 +14,8 @@ from deltaskip.sparkexpr.nodes import And, Call, Literal, Node, Or, transform
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.type_names import sql_name
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr.types.data_types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, StructType
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, local_of, zone_of
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.intervals import moved
@@ -32,14 +24,7 @@ from tests.extent import extent
 from tests.sparkexpr.odd import sums
 from tests.sparkexpr.test_spark import value_of
 
-SCHEMA = StructType(
-    tuple(
-        StructField(name, type_)
-        for name, type_ in (
-            ("day", DATE), ("ts", TIMESTAMP), ("local", TIMESTAMP_NTZ), ("i", LONG), ("k", INTEGER), ("s", STRING),
-        )
-    )
-)  # fmt: skip
+SCHEMA = parse_columns("day DATE, ts TIMESTAMP, local TIMESTAMP_NTZ, i BIGINT, k INT, s STRING")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Atlantic/Azores", "+14:00", "Pacific/Apia")
 
 TIMES = (

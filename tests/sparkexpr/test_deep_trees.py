@@ -11,25 +11,18 @@ import pytest
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import col, evaluate, parse_sql, to_sql
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.evaluation import Evaluator
 from deltaskip.sparkexpr.evaluation import evaluate as evaluate_row
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.normalize import normalize
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.extent import extent
 
 LEVELS = 10_000
 # All passes together take seconds for more. Either is beyond the limit of a function that calls itself once a level.
 MANY = extent(1_100, 1_500)
-SCHEMA = t.StructType(
-    (
-        t.StructField("a", t.INTEGER),
-        t.StructField("s", t.STRING),
-        t.StructField("d", t.DATE),
-        t.StructField("x", t.LONG),
-    )
-)
+SCHEMA = parse_columns("a INT, s STRING, d DATE, x BIGINT")
 A = [1, 2, 3, None, 5, LEVELS, LEVELS + 7]
 COLUMNS = {
     "a": pa.array(A, pa.int32()),

@@ -14,18 +14,11 @@ from deltaskip.sparkexpr.meaning import (
 )
 from deltaskip.sparkexpr.meaning_settings import PREFIXES, SETTINGS, UNRELATED, settings_that_differ
 from deltaskip.sparkexpr.nodes import And, Compare, Node, SessionExpression, operations
-from deltaskip.sparkexpr.types.data_types import DATE, INTEGER, STRING, DecimalType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import StructType
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 
-SCHEMA = StructType(
-    (
-        StructField("i", INTEGER),
-        StructField("s", STRING),
-        StructField("d", DATE),
-        StructField("p", DecimalType(20, 2)),
-        StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
-    )
-)
+SCHEMA = parse_columns("i INT, s STRING, d DATE, p DECIMAL(20,2), c CHAR(3)")
 VARIABLES = {"x": "a", "deep": "${x}b", "loop": "${loop}", "n": "5"}
 
 

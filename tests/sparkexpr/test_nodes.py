@@ -6,7 +6,8 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.text.render import to_sql
-from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 A, B, C = n.Column(("a",)), n.Column(("b",)), n.Column(("c",))
 EVERY_KIND: list[n.Node] = [
@@ -69,5 +70,5 @@ def test_between_stays_one_node_until_it_is_bound() -> None:
     node = parse_sql("a BETWEEN 1 AND b + 2 OR NOT (c) BETWEEN 'x' AND 'y'")
     assert to_sql(node) == "a BETWEEN 1 AND (b + 2) OR NOT (c BETWEEN 'x' AND 'y')"
     assert parse_sql(to_sql(node)) == node == parse_sql(to_sql(n.transform(node, lambda each: each)))
-    schema = StructType((StructField("a", INTEGER), StructField("b", INTEGER), StructField("c", STRING)))
-    assert not any(isinstance(part, n.Between) for part in n.walk(bind(node, schema)))
+    bound = bind(node, parse_columns("a INT, b INT, c STRING"))
+    assert not any(isinstance(part, n.Between) for part in n.walk(bound))

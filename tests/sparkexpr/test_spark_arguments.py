@@ -33,31 +33,6 @@ def test_every_case_has_an_answer() -> None:
     assert answers().keys() == set(cases())
 
 
-# Spark 4.1.4
-@looped("call, value", [
-    ("to_date(2024)", "2024-01-01"), ("to_date(X'323032342D30312D3032')", "2024-01-02"),
-    ("to_date(2024BD)", "2024-01-01"),
-    ("to_date(parse_json('2024'))", "2024-01-01"), ("to_date(NULL)", None), ("try_to_date(2024)", "2024-01-01"),
-    ("try_to_date(true)", None), ("to_timestamp(2024)", "1970-01-01 00:33:44"),
-    ("to_timestamp(X'32303234')", "2024-01-01 00:00:00"),
-    ("to_timestamp_ltz(X'32303234')", "2024-01-01 00:00:00"), ("to_timestamp_ntz(2024)", "2024-01-01 00:00:00"),
-    ("to_timestamp_ntz(2024BD)", "2024-01-01 00:00:00"), ("try_to_timestamp(X'32303234')", "2024-01-01 00:00:00"),
-    ("to_date(DATE'2024-01-02')", "2024-01-02"), ("to_date(TIMESTAMP'2024-01-02 03:04:05')", "2024-01-02"),
-    ("format_string('%s', array(1, NULL))", "[1,null]"), ("printf('%8s', struct(1, 'x'))", "   [1,x]"),
-    ("format_string('%s', map('a', array(1.5D)))", "keys: [a], values: [[1.5]]"),
-    ("format_string('%S', array(named_struct('a', 'b')))", "[[B]]"), ("format_string('%b', array(1))", "true"),
-    ("format_string('%s %d', DATE'2024-01-01', TIMESTAMP'1970-01-01 00:00:01Z')", "19723 1000000"),
-    ("format_string('%s', CAST(NULL AS ARRAY<INT>))", "null"), ("format_string('%.3s', array(1, 2))", "[1,"),
-    ("format_string('%s', array(DATE'1970-01-03'))", "[2]"), ("format_string('%x', DATE'2024-01-01')", "4d0b"),
-    ("format_string('%s', CAST(array(1) AS ARRAY<STRING>))", "[1]"),
-    ("format_string('%s', array(1.50BD, 0.0000001BD))", "[1.5000000,1E-7]"),
-])  # fmt: skip
-def test_constants_of_each_type_are_read_and_written_as_by_spark(tmp_path: Path, call: str, value: str | None) -> None:
-    table = ds.DeltaTable.create(tmp_path / "t", "s STRING")
-    table.append(pa.table({"s": [value]}))
-    assert table.scan(f"s <=> CAST({call} AS STRING)").to_arrow().num_rows == 1
-
-
 @pytest.mark.parametrize("call", ["to_date(true)", "to_date(1.5D)", "to_timestamp(true)", "to_timestamp_ntz(20Y)"])
 def test_a_text_that_is_no_time_is_an_error_of_the_row(tmp_path: Path, call: str) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "s STRING")

@@ -31,7 +31,7 @@ def found(text: str) -> Any:
             return LEFT
         [value] = domain_values(Evaluator(node).values({}, 1))
         if value is not None:
-            value = variant_json(value, zone) if type_ == VARIANT else cast_value(value, type_, STRING, zone)
+            value = variant_json(value) if type_ == VARIANT else cast_value(value, type_, STRING, zone)
     except EvaluationError as error:
         return None if type(error) is EvaluationError else LEFT
     except PredicateError:

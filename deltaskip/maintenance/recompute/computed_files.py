@@ -14,7 +14,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deletion_vectors import read_deletion_vector, vector_location
 from deltaskip.progress import LOGGER, table_name
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, empty_table
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.footer import read_footer
@@ -175,7 +175,7 @@ def facts_of(
 
 def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     """The batches as tables of `rows` rows, except the last; in chunks, since one contains at most 2 GiB of text."""
-    held = empty_table(FILE_SCHEMA)
+    held = no_rows(FILE_SCHEMA)
     for batch in batches:
         held = pa.concat_tables([held, pa.Table.from_batches([batch], FILE_SCHEMA)])
         while len(held) >= rows:

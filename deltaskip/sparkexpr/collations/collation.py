@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import pyarrow as pa
 
@@ -11,25 +11,25 @@ from deltaskip.sparkexpr.kernels.key_column import KeyColumn
 from deltaskip.sparkexpr.kernels.lane import Lane
 
 
-class Collation(Protocol):
+class Collation(ABC):
     """The order of strings under one provider, name and version. `deltaskip.collation` returns a collation.
 
     Arrays are Arrow string, large_string, string_view, binary, large_binary, binary_view or dictionaries of them. As in
     Spark, each maximal part of bytes that is not valid UTF-8 counts as U+FFFD.
+
+    Attributes:
+        id: The identifier, with the exact version.
+        source: The implementation: "built in", or the path of the ICU library.
+        exact_keys: Whether `sort_keys` orders every pair of strings like Spark's comparator.
     """
 
-    @property
-    def id(self) -> CollationId:
-        """The identifier, with the exact version."""
+    __slots__ = ()
 
-    @property
-    def source(self) -> str:
-        """The implementation: "built in", or the path of the ICU library."""
+    id: CollationId
+    source: str
+    exact_keys: bool
 
-    @property
-    def exact_keys(self) -> bool:
-        """Whether `sort_keys` orders every pair of strings like Spark's comparator."""
-
+    @abstractmethod
     def sort_keys(self, array: pa.Array) -> pa.Array:
         """Return the sort key of each value; the unsigned byte order of the keys is the collation.
 
@@ -44,6 +44,7 @@ class Collation(Protocol):
             InvalidArgumentType: The array contains neither strings nor binary.
         """
 
+    @abstractmethod
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
         """Compare each value with a literal.
 
@@ -58,6 +59,7 @@ class Collation(Protocol):
             InvalidArgumentType: The array contains neither strings nor binary.
         """
 
+    @abstractmethod
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
         """Return a least and a greatest value of the array.
 
@@ -71,6 +73,7 @@ class Collation(Protocol):
             InvalidArgumentType: The array contains neither strings nor binary.
         """
 
+    @abstractmethod
     def key(self, value: str | bytes) -> bytes:
         """Return the sort key of one value.
 
@@ -78,6 +81,7 @@ class Collation(Protocol):
             value: The string, or its bytes.
         """
 
+    @abstractmethod
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
         """Return a prefix of the sort keys of all values that start with `prefix`; None if no prefix is certain.
 
@@ -85,15 +89,18 @@ class Collation(Protocol):
             prefix: The prefix of the values.
         """
 
+    @abstractmethod
     def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
         """Return the keep mask of rows for which a value between min and max may start with `prefix`.
 
         Args:
             mins: Minima, or a column of their sort keys. A missing bound keeps the row.
-            maxs: Maxima, or a column of their sort keys, of the same length.
-            prefix: The prefix.
+            maxs: Maxima, or a column of their sort keys, of the same length. A maximum must not be below any value of
+                its file: a truncated maximum is not valid.
+            prefix: The prefix, in the sense of Spark's startswith.
         """
 
+    @abstractmethod
     def trusts(self, text: str | bytes) -> bool:
         """Whether Spark orders this value among other trusted values exactly as this collation does.
 
@@ -101,6 +108,7 @@ class Collation(Protocol):
             text: The value.
         """
 
+    @abstractmethod
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
         """Return `trusts` for each value.
 
@@ -108,6 +116,7 @@ class Collation(Protocol):
             array: Strings or binary. A null is trusted.
         """
 
+    @abstractmethod
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
         """Compare two values.
 

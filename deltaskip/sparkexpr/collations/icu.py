@@ -15,11 +15,9 @@ import pyarrow.compute as pc
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations.collation_id import CollationId, CollationName
-from deltaskip.sparkexpr.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
+from deltaskip.sparkexpr.collations.texts import KernelCollation, kernel_texts, text_bytes
 from deltaskip.sparkexpr.kernels import icu_keys, icu_order
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator, IcuLibrary
-from deltaskip.sparkexpr.kernels.key_column import KeyColumn
-from deltaskip.sparkexpr.kernels.lane import Lane
 
 # Bytes that do not occur in weights.
 _KEY_END, _LEVEL_END = b"\x00", b"\x01"
@@ -28,8 +26,8 @@ _SAMPLE = (*map(chr, range(0x20, 0x7F)), *"àÆßøαωабяאבابकกあ�
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IcuCollation:
-    """A collation of an ICU library; implements deltaskip.sparkexpr.collations.collation.Collation. Thread-safe.
+class IcuCollation(KernelCollation):
+    """A collation of an ICU library. Thread-safe.
 
     exact_keys: False for case-sensitive collations that ignore accents (`*_AI`). Spark's comparator (of ICU4J) and sort
         keys disagree on strings with U+00DF: only values that the collation `trusts` may prove a result.
@@ -41,33 +39,16 @@ class IcuCollation:
     exact_keys: bool
     collator: IcuCollator = field(repr=False)
 
-    def sort_keys(self, array: pa.Array) -> pa.Array:
-        """The sort keys as large_binary; their unsigned byte order is the collation. Nulls stay null.
+    def _keys(self, texts: pa.Array) -> pa.Array:
+        return icu_keys.sort_keys(self.collator, texts, self.name.rtrim)
 
-        Keys must not be stored, or compared with keys of another version. Raises InvalidArgumentType unless the array
-        contains strings or binary, and ValueError for a string of 1 GiB.
-        """
-        texts, codes = kernel_texts(array)
-        keys = icu_keys.sort_keys(self.collator, texts, self.name.rtrim)
-        return keys if codes is None else keys.take(codes)
+    def _orders(self, texts: pa.Array, literal: bytes) -> pa.Array:
+        return icu_order.compare(self.collator, texts, literal, self.name.rtrim)
 
-    def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises like sort_keys."""
-        texts, codes = kernel_texts(array)
-        orders = icu_order.compare(self.collator, texts, text_bytes(literal), self.name.rtrim)
-        return orders if codes is None else orders.take(codes)
-
-    def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
-        """A least and a greatest value of the array, in its type; None if it contains no value.
-
-        A string that is not UTF-8 is returned as bytes. Raises like sort_keys.
-        """
-        texts = used_entries(*kernel_texts(array))
-        found = icu_order.min_max(self.collator, texts, self.name.rtrim)
-        return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
+    def _extremes(self, texts: pa.Array) -> tuple[int, int] | None:
+        return icu_order.min_max(self.collator, texts, self.name.rtrim)
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
-        """-1, 0 or 1 for `left` below, equal to or above `right`."""
         return icu_order.compare_texts(self.collator, text_bytes(left), text_bytes(right), self.name.rtrim)
 
     def key(self, value: str | bytes) -> bytes:
@@ -85,19 +66,10 @@ class IcuCollation:
             return None
         return self.key(prefix).removesuffix(_KEY_END).partition(_LEVEL_END)[0] or None
 
-    def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
-        """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
-
-        mins, maxs: Values, or columns of their sort keys, of equal length. A missing bound keeps the row.
-        """
-        return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
-
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other trusted values exactly like this collation."""
         return self.exact_keys or _SHARP_S.encode() not in text_bytes(text)
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
-        """`trusts` for each value; a null is trusted."""
         texts, codes = kernel_texts(array)
         if self.exact_keys:
             trusted = pc.or_(texts.is_null(), texts.is_valid())

@@ -18,9 +18,8 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, LCASE, CollationId
 from deltaskip.sparkexpr.collations.lowercase_tables import ADDED, UNICODE_OF
-from deltaskip.sparkexpr.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
-from deltaskip.sparkexpr.kernels.key_column import KeyColumn
-from deltaskip.sparkexpr.kernels.lane import Lane, constant_lane
+from deltaskip.sparkexpr.collations.texts import KernelCollation, kernel_texts, text_bytes
+from deltaskip.sparkexpr.kernels.lane import constant_lane
 from deltaskip.sparkexpr.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
 
 _STRETCH = regex(r"([0-9a-f]+)(?:~([0-9a-f]+)(/2)?)?([+-][0-9a-f]+)")
@@ -28,10 +27,8 @@ _FINAL_SIGMA, _SIGMA = 0x3C2, 0x3C3
 
 
 @dataclass(frozen=True, slots=True)
-class SparkOrder:
-    """A collation that kernels evaluate; implements deltaskip.sparkexpr.collations.collation.Collation.
-
-    Create it with spark_order. Keys have exactly the order of Spark's comparator.
+class SparkOrder(KernelCollation):
+    """A collation of Spark itself, made by spark_order. Keys have exactly the order of Spark's comparator.
 
     trim: Whether trailing U+0020 are ignored.
     table: The lower-case table; None compares bytes.
@@ -47,37 +44,20 @@ class SparkOrder:
         # Tables cannot be pickled, and collations are sent to Spark tasks.
         return spark_order, (self.id,)
 
-    def sort_keys(self, array: pa.Array) -> pa.Array:
-        """The sort keys as large_binary; their unsigned byte order is the collation. Nulls stay null.
+    def _keys(self, texts: pa.Array) -> pa.Array:
+        return lower_keys(texts, self.table, self.trim)
 
-        Raises InvalidArgumentType unless the array contains strings or binary.
-        """
-        texts, codes = kernel_texts(array)
-        keys = lower_keys(texts, self.table, self.trim)
-        return keys if codes is None else keys.take(codes)
+    def _orders(self, texts: pa.Array, literal: bytes) -> pa.Array:
+        return compare_lower(texts, literal, self.table, self.trim)
 
-    def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises like sort_keys."""
-        texts, codes = kernel_texts(array)
-        orders = compare_lower(texts, text_bytes(literal), self.table, self.trim)
-        return orders if codes is None else orders.take(codes)
-
-    def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
-        """A least and a greatest value of the array, in its type; None if it contains no value.
-
-        A string that is not UTF-8 is returned as bytes. Raises like sort_keys.
-        """
-        texts = used_entries(*kernel_texts(array))
-        found = extremes_lower(texts, self.table, self.trim)
-        return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
+    def _extremes(self, texts: pa.Array) -> tuple[int, int] | None:
+        return extremes_lower(texts, self.table, self.trim)
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
-        """-1, 0 or 1 for `left` below, equal to or above `right`."""
         a, b = self.key(left), self.key(right)
         return (a > b) - (a < b)
 
     def key(self, value: str | bytes) -> bytes:
-        """The sort key of one value."""
         return lower_key(text_bytes(value), self.table, self.trim)
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
@@ -87,20 +67,10 @@ class SparkOrder:
         """
         return self.key(prefix) or None
 
-    def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
-        """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
-
-        mins, maxs: Values, or columns of their sort keys, of equal length. A missing bound keeps the row. A maximum
-            must not be below any value of its file: a truncated maximum is not valid.
-        """
-        return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
-
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other values exactly like this collation: always true."""
         return True
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
-        """`trusts` for each value."""
         texts, codes = kernel_texts(array)
         return constant_lane(len(texts if codes is None else codes), True).to_arrow()
 

@@ -1,15 +1,62 @@
-"""Converts strings for kernels and back, and finds bounds that may contain a string with a given prefix."""
+"""Collations that kernels evaluate, and conversions of strings for kernels and back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import cast
 
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.sparkexpr.collations.collation import Collation
 from deltaskip.sparkexpr.kernels.key_column import KeyColumn
 from deltaskip.sparkexpr.kernels.lane import Lane, and_lanes, constant_lane
+
+
+class KernelCollation(Collation):
+    """What kernels compute of arrays of strings under a collation."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _keys(self, texts: pa.Array) -> pa.Array:
+        """The sort keys of strings in a layout that kernels read."""
+
+    @abstractmethod
+    def _orders(self, texts: pa.Array, literal: bytes) -> pa.Array:
+        """The order of each string and a literal."""
+
+    @abstractmethod
+    def _extremes(self, texts: pa.Array) -> tuple[int, int] | None:
+        """The indexes of a least and a greatest string; None without strings."""
+
+    def sort_keys(self, array: pa.Array) -> pa.Array:
+        texts, codes = kernel_texts(array)
+        keys = self._keys(texts)
+        return keys if codes is None else keys.take(codes)
+
+    def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
+        texts, codes = kernel_texts(array)
+        orders = self._orders(texts, text_bytes(literal))
+        return orders if codes is None else orders.take(codes)
+
+    def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
+        texts = used_entries(*kernel_texts(array))
+        found = self._extremes(texts)
+        return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
+
+    def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
+        begins = self.prefix_key(prefix)
+        if begins is None:
+            return constant_lane(len(maxs), True)
+        lowest, highest = (
+            each if isinstance(each, KeyColumn) else KeyColumn(self.sort_keys(each)) for each in (mins, maxs)
+        )
+        lane = highest.keep("ge", begins)
+        if len(lowest) != len(highest):
+            raise InvalidArgument(f"mins and maxs must have the same length, not {len(lowest):,} and {len(highest):,}.")
+        and_lanes(lane, lowest.keep("le", begins, prefix=True))
+        return lane
 
 
 def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
@@ -57,24 +104,3 @@ def text_value(array: pa.Array, i: int) -> str | bytes:
         return raw.decode()
     except UnicodeDecodeError:
         return raw
-
-
-def prefix_lane(
-    begins: bytes | None,
-    mins: pa.Array | KeyColumn,
-    maxs: pa.Array | KeyColumn,
-    sort_keys: Callable[[pa.Array], pa.Array],
-) -> Lane:
-    """The keep mask of key(max) >= begins AND key(min)[:len(begins)] <= begins. A missing bound keeps the row.
-
-    begins: A prefix of the keys of all values that start with the searched prefix; None keeps every row.
-    """
-    if begins is None:
-        return constant_lane(len(maxs), True)
-    lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(sort_keys(mins))
-    highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(sort_keys(maxs))
-    lane = highest.keep("ge", begins)
-    if len(lowest) != len(highest):
-        raise InvalidArgument(f"mins and maxs must have the same length, not {len(lowest):,} and {len(highest):,}.")
-    and_lanes(lane, lowest.keep("le", begins, prefix=True))
-    return lane

@@ -59,13 +59,7 @@ class Evaluator:
     def values(self, columns: Columns, rows: int) -> pa.Array:
         """Return the value of the expression for each row, with the Arrow type of its Delta type.
 
-        Args:
-            columns: The columns of the rows.
-            rows: The number of rows.
-
-        Raises:
-            Undecided: Only Spark knows the value for a row. It is a subclass of EvaluationError.
-            EvaluationError: Spark raises for a row in ANSI mode.
+        Raises EvaluationError if Spark raises for a row in ANSI mode, and Undecided if only Spark knows its value.
         """
         type_ = type_of(self.node)
         if type_ is None:

@@ -36,12 +36,7 @@ def encoded_dates(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray | No
 
 
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
-    """Return the values of a column or nested field, null where an enclosing struct is null.
-
-    Args:
-        columns: The top-level columns.
-        path: The names from the top-level column down to the field.
-    """
+    """Return the values of a column or nested field, null where an enclosing struct is null."""
     found = columns[path[0]]
     for name in path[1:]:
         if found.type.get_field_index(name) < 0:

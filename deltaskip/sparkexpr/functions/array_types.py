@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,8 @@ from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.functions.function import Signature, Typed
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values.arrow_values import bitmap_of
+from deltaskip.sparkexpr.values.lists import Lists, aligned
 from deltaskip.sparkexpr.values.vectors import valid
 
 
@@ -60,10 +62,8 @@ def array_to(result: Callable[[t.ArrayType], t.DataType | None], *rest: t.DataTy
         array = array_type(args[0]) if len(args) == 1 + len(rest) else None
         if array is None:
             return None
-        cast = [coerce.implicit_cast(arg, type_) for arg, type_ in zip(args[1:], rest, strict=True)]
-        found = tuple(arg for arg in cast if arg is not None)
-        type_ = result(array)
-        return None if type_ is None or len(found) < len(rest) else ((args[0], *found), type_)
+        found, type_ = coerce.implicit_casts(args[1:], rest), result(array)
+        return None if type_ is None or found is None else ((args[0], *found), type_)
 
     return signature
 
@@ -84,15 +84,25 @@ def valid_rows(values: pa.Array) -> np.ndarray:
     return np.ones(len(values), np.bool_) if found is None else found
 
 
+def side_by_side(arrays: Sequence[pa.Array]) -> tuple[Lists, list[pa.Array]]:
+    """The layout of lists of the elements at the same index of each array, and these elements.
+
+    Elements are null after the end of a shorter array. The lists are empty where an array is null.
+    """
+    there, lists = aligned(arrays)
+    longest = np.maximum.reduce([each.lengths for each in lists])
+    whole = Lists(np.cumsum(longest) - longest, longest, there)
+    owners, at = whole.owners(), whole.numbers()
+    return whole, [
+        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
+        for array, each in zip(arrays, lists, strict=True)
+    ]
+
+
 def taken_elements(elements: pa.Array, places: np.ndarray, there: np.ndarray) -> pa.Array:
     """The elements at the indexes `places`, null where `there` is False."""
     indices = np.where(there, places, 0)
     if not len(elements):
         return pa.nulls(len(places), elements.type)
-    return elements.take(_made_indices(indices, there))
-
-
-def _made_indices(indices: np.ndarray, there: np.ndarray) -> pa.Array:
-    """The indexes for `take`, null where `there` is False."""
-    bits = pa.py_buffer(np.packbits(there, bitorder="little"))
-    return pa.Array.from_buffers(pa.int64(), len(indices), [bits, pa.py_buffer(np.ascontiguousarray(indices))])
+    data = pa.py_buffer(np.ascontiguousarray(indices))
+    return elements.take(pa.Array.from_buffers(pa.int64(), len(indices), [bitmap_of(there), data]))

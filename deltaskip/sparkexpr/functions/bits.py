@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.by_value import value_function
-from deltaskip.sparkexpr.functions.function import Function, Typed, exactly, takes
+from deltaskip.sparkexpr.functions.function import Function, Typed, by_row, exactly, takes
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.number_steps import bits_turned, of_one, shifted_left
@@ -39,11 +40,6 @@ def _bits_signature(args: tuple[Node, ...]) -> Typed:
     return (args, t.INTEGER) if type_ in t.INTEGRAL_BITS or type_ == t.BOOLEAN else None
 
 
-def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`bit_count(number)`: the number of set bits, of 64 bits."""
-    return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
-
-
 def _bit_count_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     found = np.asarray(v.numbers(v.column(args[0]))).astype(np.int64).view(np.uint64)
     return v.made(np.bitwise_count(found).astype(np.int32), pa.int32(), args[0])
@@ -61,7 +57,7 @@ def _bitwise_signature(args: tuple[Node, ...]) -> Typed:
 def _bitwise(compute: Callable[[Any, Any], Any], by_column: Callable[[Any, Any], Any]) -> Function:
     return Function(
         lambda args: _bitwise_signature(args) if len(args) == 2 else None,
-        lambda args, call, zone: compute(*args),
+        by_row(compute),
         by_column=lambda args, call, zone: by_column(*args),
     )
 
@@ -127,11 +123,6 @@ def _width(call: Call) -> int:
     return 64 if type_ is None else t.INTEGRAL_BITS[type_]
 
 
-def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`factorial(n)`; NULL outside 0 to 20."""
-    return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
-
-
 def _factorial_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     given = v.numbers(v.column(args[0]))
     known = (given >= 0) & (given <= 20)
@@ -139,9 +130,9 @@ def _factorial_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Val
     return found if known.all() else pc.if_else(arrow_array(known), found, arrow_scalar(None, pa.int64()))
 
 
-def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _converted(text: str, source: int, target: int) -> str | None:
     """`conv(digits, from_base, to_base)`: a 64-bit integer in another base. A negative `to_base` writes a sign."""
-    text, source, target = args[0].strip(" "), args[1], args[2]
+    text = text.strip(" ")
     if source not in _BASES or abs(target) not in _BASES or not text:
         return None
     negative = text.startswith("-")
@@ -169,26 +160,18 @@ def _ascii_start(text: str) -> str:
     return text[: next(at for at, each in enumerate(text + "\x80") if not each.isascii())]
 
 
-def _bitmap_place(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _bitmap_place(number: int) -> int:
     """`bitmap_bit_position(number)`. In Java, the negated least bigint is the least bigint."""
-    value = args[0]
-    return (value - 1 if value > 0 else -value) % _BITMAP
+    return (number - 1 if number > 0 else -number) % _BITMAP
 
 
-def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _bitmap_bucket(number: int) -> int:
     """`bitmap_bucket_number(number)`."""
-    value = args[0]
-    return 1 + (value - 1) // _BITMAP if value > 0 else -(-value // _BITMAP)
+    return 1 + (number - 1) // _BITMAP if number > 0 else -(-number // _BITMAP)
 
 
-def _bitmap_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`bitmap_count(bytes)`: the number of set bits."""
-    return int.from_bytes(args[0], "little").bit_count()
-
-
-def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _bucket(value: float, least: float, most: float, buckets: int) -> int | None:
     """`width_bucket(number, least, most, buckets)`."""
-    value, least, most, buckets = args
     if not 0 < buckets < 2**63 - 1 or math.isnan(value) or least == most:
         return None
     if not (math.isfinite(least) and math.isfinite(most)):
@@ -212,12 +195,12 @@ def _bucket_preimage(call: Call, compute: Callable[..., object], time_zone: str)
 
 
 BITS: Mapping[str, Function] = {
-    "&": _bitwise(lambda a, b: a & b, pc.bit_wise_and),
-    "|": _bitwise(lambda a, b: a | b, pc.bit_wise_or),
-    "^": _bitwise(lambda a, b: a ^ b, pc.bit_wise_xor),
+    "&": _bitwise(operator.and_, pc.bit_wise_and),
+    "|": _bitwise(operator.or_, pc.bit_wise_or),
+    "^": _bitwise(operator.xor, pc.bit_wise_xor),
     "~": Function(
         lambda args: _bitwise_signature(args) if len(args) == 1 else None,
-        lambda args, call, zone: ~args[0],
+        by_row(operator.invert),
         by_column=lambda args, call, zone: pc.bit_wise_not(args[0]),
         preimage=of_one(bits_turned),
     ),
@@ -226,16 +209,23 @@ BITS: Mapping[str, Function] = {
     "shiftrightunsigned": Function(
         _shift_signature, _shifted, by_column=_shifted_column, preimage=monotone(1, 1, cuts=(0,))
     ),
-    "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
+    "bit_count": Function(
+        _bits_signature, by_row(lambda number: (int(number) % _UNSIGNED).bit_count()), by_column=_bit_count_column
+    ),
     "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
     "conv": value_function(takes(t.STRING, t.STRING, t.INTEGER, t.INTEGER), _converted),
     "factorial": Function(
-        takes(t.LONG, t.INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)
+        takes(t.LONG, t.INTEGER),
+        by_row(lambda number: math.factorial(number) if 0 <= number <= 20 else None),
+        by_column=_factorial_column,
+        preimage=monotone(inside=0),
     ),
     "width_bucket": value_function(
         takes(t.LONG, t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG), _bucket, preimage=_bucket_preimage
     ),
     "bitmap_bit_position": value_function(takes(t.LONG, t.LONG), _bitmap_place),
     "bitmap_bucket_number": value_function(takes(t.LONG, t.LONG), _bitmap_bucket, preimage=monotone()),
-    "bitmap_count": value_function(exactly(t.LONG, t.BINARY), _bitmap_count),
+    "bitmap_count": value_function(
+        exactly(t.LONG, t.BINARY), lambda bitmap: int.from_bytes(bitmap, "little").bit_count()
+    ),
 }

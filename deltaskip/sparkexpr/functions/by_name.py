@@ -54,9 +54,7 @@ ALIASES: Mapping[str, str] = _OfTable("ALIASES")
 def function_node(name: str, args: tuple[Node, ...]) -> Node:
     """Return the node of a function call: the expression that replaces it, or a Call with the function's main name.
 
-    Args:
-        name: The function's name in lower case.
-        args: The arguments. If their number is wrong, the result is a Call.
+    name: In lower case. If the number of arguments is wrong, the result is a Call.
     """
     name = ALIASES.get(name, name)
     node: Node | None = None

@@ -6,14 +6,14 @@ A Python value costs some hundred nanoseconds: use this for functions that neith
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, Signature
-from deltaskip.sparkexpr.nodes import Call, Node
-from deltaskip.sparkexpr.preimages.steps import Preimage
+from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, Signature, by_row
+from deltaskip.sparkexpr.nodes import Call
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import VOID
 from deltaskip.sparkexpr.values import vectors as v
@@ -22,26 +22,14 @@ from deltaskip.sparkexpr.values.calendar import Zone
 
 
 def value_function(
-    signature: Signature,
-    compute: Compute,
-    by_column: ByColumn | None = None,
-    *,
-    binary_only: bool = False,
-    aliases: tuple[str, ...] = (),
-    instead: Callable[..., Node | None] | None = None,
-    preimage: Preimage | None = None,
+    signature: Signature, compute: Callable[..., object], by_column: ByColumn | None = None, **options: Any
 ) -> Function:
-    """A function that is NULL for a NULL argument, and that computes columns with `by_value`."""
-    columns = by_value(compute, by_column)
-    return Function(
-        signature,
-        compute,
-        binary_only=binary_only,
-        by_column=columns,
-        aliases=aliases,
-        instead=instead,
-        preimage=preimage,
-    )
+    """A function of the values of its arguments alone, NULL for a NULL argument, that computes columns with `by_value`.
+
+    options: Other members of the Function.
+    """
+    rows = by_row(compute)
+    return Function(signature, rows, by_column=by_value(rows, by_column), **options)
 
 
 def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -25,31 +26,24 @@ from deltaskip.sparkexpr.functions.array_types import (
     array_type,
     ordered_array,
     same_array,
+    side_by_side,
     taken_elements,
     with_value,
 )
 from deltaskip.sparkexpr.functions.elements import ELEMENTS
+from deltaskip.sparkexpr.functions.function import by_row
 from deltaskip.sparkexpr.functions.maps import MAPS
 from deltaskip.sparkexpr.functions.sequences import SEQUENCES
-from deltaskip.sparkexpr.functions.text import TEXT
+from deltaskip.sparkexpr.functions.text import TEXT, concat_ws
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    Lists,
-    chained,
-    check_zeros,
-    elements_of,
-    flagged_elements,
-    has_negative_zero,
-    listed,
-    lists_of,
-)
-from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS, concat
+from deltaskip.sparkexpr.values.order import compare_values, extreme
+from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS
 
 
 def _append_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -70,23 +64,16 @@ def _keeps_last_value(value: n.Node) -> bool:
     return is_object and is_nullable(value) and any(isinstance(each, n.Case) for each in n.walk(value))
 
 
-def _append(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, value = args
-    if values is None:
-        return None
-    return (*values, value) if call.name == "array_append" else (value, *values)
-
-
-def _single(rows: int) -> Lists:
+def _single(rows: int) -> ls.Lists:
     """Lists of one element each."""
-    return Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
+    return ls.Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
 
 
 def _append_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array, value = v.expanded(args)
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     parts = [(lists, array.values), (_single(len(array)), value)]
-    return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
+    return ls.chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
 
 
 def _insert_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -103,8 +90,7 @@ def _insert_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (array, coerce.cast_to(args[1], t.INTEGER), value), t.ArrayType(type_.element, True)
 
 
-def _insert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, place, value = args
+def _insert(values: tuple[Any, ...] | None, place: int | None, value: object) -> object:
     if values is None or place is None:
         return None
     if place == 0:
@@ -123,7 +109,7 @@ def _insert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _insert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array, places, value = v.expanded(args)
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     there = lists.valid & numpy_values(places.is_valid())
     place = np.where(there, v.numbers(places), 1).astype(np.int64)
     if (place == 0).any():
@@ -134,20 +120,20 @@ def _insert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Valu
     head = np.clip(at, 0, lists.lengths)
     nothing = pa.nulls(1, array.type.value_type)
 
-    def nulls(counts: np.ndarray) -> tuple[Lists, pa.Array]:
+    def nulls(counts: np.ndarray) -> tuple[ls.Lists, pa.Array]:
         lengths = np.maximum(counts, 0)
-        return Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
+        return ls.Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
             int(lengths.max(initial=0)), nothing.type
         )
 
     parts = [
-        (Lists(lists.starts, head, there), array.values),
+        (ls.Lists(lists.starts, head, there), array.values),
         nulls(np.where(place > 0, at - lists.lengths, 0)),
         (_single(len(array)), value),
         nulls(-at),
-        (Lists(lists.starts + head, lists.lengths - head, there), array.values),
+        (ls.Lists(lists.starts + head, lists.lengths - head, there), array.values),
     ]
-    return chained(parts, there)
+    return ls.chained(parts, there)
 
 
 def _join_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -165,11 +151,8 @@ def _join_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (cast, *(coerce.cast_to(arg, t.STRING) for arg in args[1:])), t.STRING
 
 
-def _join(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, between = args[0], args[1]
-    if len(args) == 2:
-        return between.join([each for each in values if each is not None])
-    return between.join([args[2] if each is None else each for each in values])
+def _join(values: tuple[str | None, ...], between: str, *instead: str) -> str:
+    return between.join([text for each in values for text in (instead if each is None else (each,))])
 
 
 def _join_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -178,8 +161,8 @@ def _join_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
         if len(args) == 2:
             array = _compacted(array)
         elif v.is_constant(args[2]):
-            lists = lists_of(array)
-            array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
+            lists = ls.lists_of(array)
+            array = ls.listed(lists.lengths, lists.valid, pc.fill_null(ls.elements_of(array.values, lists), args[2]))
         else:
             raise v.NotByColumn
     # pyarrow also supports a different separator in each row.
@@ -191,29 +174,18 @@ def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return None if array is None or not coerce.is_orderable(array.element) else (args, array.element)
 
 
-def _extreme(sign: int) -> function.Compute:
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        found = None
-        for value in args[0]:
-            if value is not None and (found is None or compare_values(value, found) == sign):
-                found = value
-        return found
-
-    return compute
-
-
 def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`array_min` and `array_max` of flat elements. Numbers and times are compared directly, other types by rank."""
     array = v.column(args[0])
     kind = array.type.value_type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise v.NotByColumn
-    lists = lists_of(array)
-    elements = elements_of(array.values, lists)
-    if has_negative_zero(elements):
+    lists = ls.lists_of(array)
+    elements = ls.elements_of(array.values, lists)
+    if ls.has_negative_zero(elements):
         raise v.NotByColumn
     known = numpy_values(elements.is_valid())
-    counts = flagged_elements(lists, known) if elements.null_count else lists.lengths
+    counts = ls.flagged_elements(lists, known) if elements.null_count else lists.lengths
     there = counts > 0
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     ordered = None if plain else _ranks(elements)
@@ -251,8 +223,7 @@ def _repeat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (args[0], coerce.cast_to(args[1], t.INTEGER)), t.ArrayType(value, is_nullable(args[0]))
 
 
-def _repeat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    value, count = args
+def _repeat(value: object, count: int | None) -> object:
     if count is None:
         return None
     if count > MOST_ELEMENTS:
@@ -267,16 +238,16 @@ def _repeat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Valu
     size = counts.sum() * (1 + value.nbytes // max(1, len(value)))
     if counts.max(initial=0) > MOST_ELEMENTS or size > v.MOST_TOGETHER:
         raise v.NotByColumn
-    return v.sized(listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
+    return v.sized(ls.listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
 
 
 def _compacted(array: pa.Array) -> pa.Array:
     """The lists without nulls."""
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places = lists.places()
     kept = numpy_values(array.values.is_valid())[places] if len(places) else np.zeros(0, np.bool_)
     counts = np.bincount(lists.owners()[kept], minlength=len(array))
-    return listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
+    return ls.listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
 
 
 def _sort_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -287,14 +258,13 @@ def _sort_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return found if found is None or known else None
 
 
-def _sort(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
+def _sort(values: tuple[Any, ...], ascending: bool = True, nulls_last: bool = False) -> object:
     """`sort_array(array, ascending)`: NULLs are the least."""
-    ascending = args[1] if len(args) == 2 else True
-    _check_one_zero(args[0])
-    nulls = tuple([each for each in args[0] if each is None])
-    known = [each for each in args[0] if each is not None]
+    _check_one_zero(values)
+    known = [each for each in values if each is not None]
+    nulls = [None] * (len(values) - len(known))
     known.sort(key=cmp_to_key(compare_values), reverse=not ascending)
-    return (*nulls, *known) if ascending else (*known, *nulls)
+    return (*nulls, *known) if ascending and not nulls_last else (*known, *nulls)
 
 
 def _check_one_zero(values: Sequence[Any]) -> None:
@@ -303,14 +273,7 @@ def _check_one_zero(values: Sequence[Any]) -> None:
         raise Undecided("The order of zeros of both signs is left to Spark.")
     for each in values:
         if isinstance(each, tuple):
-            check_zeros(each)
-
-
-def _sorted_last(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    """`array_sort(array)`: NULLs are last."""
-    _check_one_zero(args[0])
-    known = sorted([each for each in args[0] if each is not None], key=cmp_to_key(compare_values))
-    return (*known, *[None for each in args[0] if each is None])
+            ls.check_zeros(each)
 
 
 def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -320,10 +283,10 @@ def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise v.NotByColumn
     ascending = True if len(args) == 1 else v.constant(args[1])
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places, owners = lists.places(), lists.owners()
-    elements = elements_of(array.values, lists)
-    if has_negative_zero(elements):
+    elements = ls.elements_of(array.values, lists)
+    if ls.has_negative_zero(elements):
         raise v.NotByColumn
     plain = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
     if pa.types.is_floating(kind):
@@ -335,11 +298,10 @@ def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     null = numpy_values(elements.is_null())
     last = call.name == "array_sort" or not ascending
     by = np.lexsort((ordered, null if last else ~null, owners))
-    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
+    return ls.listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
 
 
-def _slice(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    values, start, length = args
+def _slice(values: tuple[Any, ...], start: int, length: int) -> object:
     if start == 0:
         raise EvaluationError("The start of slice must not be 0 (INVALID_PARAMETER_VALUE.START).")
     if length < 0:
@@ -350,13 +312,13 @@ def _slice(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 def _slice_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array, start, length = v.column(args[0]), v.constant(args[1]), v.constant(args[2])
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     if start == 0 or length < 0:
         raise v.NotByColumn
     at = np.full(len(array), start - 1) if start > 0 else lists.lengths + start
     counts = np.where(at < 0, 0, np.clip(lists.lengths - at, 0, length))
     cut = type(lists)(lists.starts + np.maximum(at, 0), np.where(lists.valid, counts, 0), lists.valid)
-    return listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
+    return ls.listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
 
 
 def _flatten_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -364,28 +326,24 @@ def _flatten_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (args, array.element) if array is not None and isinstance(array.element, t.ArrayType) else None
 
 
-def _flatten(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return None if None in args[0] else tuple([each for inner in args[0] for each in inner])
-
-
 def _flatten_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array = v.column(args[0])
-    outer = lists_of(array)
+    outer = ls.lists_of(array)
     inner = one_chunk(array.values.take(arrow_array(outer.places())))
-    lists = lists_of(inner)
+    lists = ls.lists_of(inner)
     there = outer.valid.copy()
     there[outer.owners()[~lists.valid]] = False
     counts = np.bincount(outer.owners(), lists.lengths, len(array)).astype(np.int64)
     kept = there[outer.owners()]
     cut = type(lists)(lists.starts, np.where(kept, lists.lengths, 0), lists.valid)
-    return listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
+    return ls.listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
 
 
 def _reverse_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     array = v.column(args[0])
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places = np.repeat(lists.starts + lists.lengths - 1, lists.lengths) - lists.numbers()
-    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
+    return ls.listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
 
 
 def _zip_node(*args: n.Node) -> n.Node:
@@ -413,42 +371,22 @@ def _zip_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return args, t.ArrayType(t.StructType(tuple(fields)), False)
 
 
-def _zip(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    arrays = args[len(args) // 2 :]
-    most = max(map(len, arrays))
-    return tuple([tuple([each[at] if at < len(each) else None for each in arrays]) for at in range(most)])
-
-
 def _zip_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """Structs of the elements at the same index, null after the end of a shorter array."""
-    given = args[len(args) // 2 :]
-    arrays = v.expanded(given)
-    lists = [lists_of(each) for each in arrays]
-    there = np.logical_and.reduce([each.valid for each in lists])
-    most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
-    whole = Lists(np.zeros(len(most), np.int64), most, there)
-    owners, at = whole.owners(), whole.numbers()
-    members = [
-        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
-        for array, each in zip(arrays, lists, strict=True)
-    ]
+    lists, members = side_by_side(v.expanded(args[len(args) // 2 :]))
     names = [v.constant(each) for each in args[: len(args) // 2]]
-    return listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
+    structs = pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names)
+    return ls.listed(lists.lengths, lists.valid, structs)
 
 
 def _concat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return None if any(array_type(arg) is None for arg in args) else function.alike(args)
 
 
-def _concat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return tuple([each for array in args for each in array])
-
-
 def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     arrays = v.expanded(args)
-    lists = [lists_of(each) for each in arrays]
-    there = np.logical_and.reduce([each.valid for each in lists])
-    return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
+    there, lists = ls.aligned(arrays)
+    return ls.chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
 
 
 def _concat_ws_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -471,22 +409,15 @@ def _concat_ws_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return tuple(cast), t.STRING
 
 
-def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[0] is None:
-        return None
-    texts = [text for each in args[1:] for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
-    return concat([piece for text in texts for piece in (args[0], text)][1:], "")
-
-
 def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     rows = v.rows_of(args)
     every = np.ones(rows, np.bool_)
-    parts: list[tuple[Lists, pa.Array]] = []
+    parts: list[tuple[ls.Lists, pa.Array]] = []
     for arg, node in zip(args[1:], call.args[1:], strict=True):
         values = v.as_array(arg, rows)
         nested = isinstance(coerce.type_of(node), t.ArrayType)
-        parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
-    texts = _compacted(chained(parts, every))
+        parts.append((ls.lists_of(values), values.values) if nested else (_single(rows), values))
+    texts = _compacted(ls.chained(parts, every))
     if len(texts.values) * (pc.max(pc.binary_length(args[0])).as_py() or 0) > v.MOST_TOGETHER:
         raise v.NotByColumn
     return pc.binary_join(texts, args[0])
@@ -519,38 +450,53 @@ def _or_of_arrays(
 COLLECTIONS: Mapping[str, function.FunctionRow] = {
     **ELEMENTS,
     **ARRAY_SETS,
-    "array_append": function.Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
-    "array_prepend": function.Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
-    "array_insert": function.Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
+    **{
+        name: function.Function(_append_signature, by_row(append), False, by_column=_append_column, decisive=(0,))
+        for name, append in (
+            ("array_append", lambda values, value: None if values is None else (*values, value)),
+            ("array_prepend", lambda values, value: None if values is None else (value, *values)),
+        )
+    },
+    "array_insert": function.Function(
+        _insert_signature, by_row(_insert), False, by_column=_insert_column, decisive=(0, 1)
+    ),
     # Spark evaluates the replacement for NULL first.
     "array_join": function.Function(
-        _join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]
+        _join_signature, by_row(_join), by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]
     ),
-    "array_min": function.Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
-    "array_max": function.Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
-    "array_repeat": function.Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
+    "array_min": function.Function(_extreme_signature, by_row(partial(extreme, sign=-1)), by_column=_extreme_column),
+    "array_max": function.Function(_extreme_signature, by_row(partial(extreme, sign=1)), by_column=_extreme_column),
+    "array_repeat": function.Function(_repeat_signature, by_row(_repeat), False, by_column=_repeat_column),
     "array_compact": function.Function(
         array_to(lambda array: t.ArrayType(array.element, False)),
-        lambda args, call, zone: tuple([each for each in args[0] if each is not None]),
+        by_row(lambda values: tuple([each for each in values if each is not None])),
         by_column=lambda args, call, zone: _compacted(v.column(args[0])),
     ),
-    "sort_array": function.Function(_sort_signature, _sort, by_column=_sort_column),
+    "sort_array": function.Function(_sort_signature, by_row(_sort), by_column=_sort_column),
     # `array_sort` with a comparison is a separate function.
     "array_sort": function.Function(
         array_to(ordered_array),
-        _sorted_last,
+        by_row(partial(_sort, nulls_last=True)),
         by_column=_sort_column,
         instead=lambda *args: n.Call("array_sort()", args) if len(args) == 2 else None,
     ),
-    "slice": function.Function(array_to(same_array, t.INTEGER, t.INTEGER), _slice, by_column=_slice_column),
-    "flatten": function.Function(_flatten_signature, _flatten, by_column=_flatten_column),
+    "slice": function.Function(array_to(same_array, t.INTEGER, t.INTEGER), by_row(_slice), by_column=_slice_column),
+    "flatten": function.Function(
+        _flatten_signature,
+        by_row(lambda values: None if None in values else tuple(chain.from_iterable(values))),
+        by_column=_flatten_column,
+    ),
     "arrays_zip": function.Replaced(_zip_node, 1, 1_000_000),
     # `arrays_zip` with the names of its fields.
-    "arrays_zip()": function.Function(_zip_signature, _zip, by_column=_zip_column),
-    "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
-    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, _concat_ws_column),
+    "arrays_zip()": function.Function(
+        _zip_signature, by_row(lambda *args: tuple(zip_longest(*args[len(args) // 2 :]))), by_column=_zip_column
+    ),
+    "concat": _or_of_arrays(
+        TEXT["concat"], _concat_signature, by_row(lambda *arrays: tuple(chain(*arrays))), _concat_column
+    ),
+    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, by_row(concat_ws), _concat_ws_column),
     "reverse": _or_of_arrays(
-        TEXT["reverse"], array_to(same_array), lambda args, call, zone: args[0][::-1], _reverse_column
+        TEXT["reverse"], array_to(same_array), by_row(lambda values: values[::-1]), _reverse_column
     ),
     **SEQUENCES,
     **MAPS,

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +16,16 @@ from deltaskip.sparkexpr import coerce
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.functions import function
+from deltaskip.sparkexpr.functions.function import by_row
 from deltaskip.sparkexpr.preimages.monotone import monotone, unchanged
-from deltaskip.sparkexpr.preimages.text_steps import extreme
+from deltaskip.sparkexpr.preimages.text_steps import extreme as extreme_steps
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.comparisons import signs_of_rows
-from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.order import extreme
 
 
 def _coalesce_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -40,19 +40,6 @@ def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:
     # Strings are not promoted.
     types = [type_ for arg in args if (type_ := coerce.type_of(arg)) is not None]
     return found if all(coerce.plain_wider_type(type_, found[1]) is not None for type_ in types) else None
-
-
-def _extreme(sign: int) -> function.Compute:
-    """The greatest value if `sign` is 1, the least if it is -1. NULLs are ignored."""
-
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        found = None
-        for value in args:
-            if value is not None and (found is None or compare_values(value, found) == sign):
-                found = value
-        return found
-
-    return compute
 
 
 def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -117,9 +104,7 @@ def _nanvl_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if types[0] == t.FLOAT and types[1] != t.DOUBLE:
         # Spark first types the call as float and casts the enclosing expression, and only then widens it to double.
         return None
-    cast = [coerce.implicit_cast(arg, t.DOUBLE) for arg in args]
-    found = tuple(arg for arg in cast if arg is not None)
-    return (found, t.DOUBLE) if len(found) == 2 else None
+    return function.takes(t.DOUBLE, t.DOUBLE, t.DOUBLE)(args)
 
 
 def _never_fails(node: n.Node) -> bool:
@@ -127,10 +112,6 @@ def _never_fails(node: n.Node) -> bool:
     while isinstance(node, n.Cast) and node.type == t.DOUBLE:
         node = node.child
     return isinstance(node, n.FieldRef | n.Literal) and coerce.type_of(node) != t.STRING
-
-
-def _nanvl(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return args[1] if args[0] is not None and args[0] != args[0] else args[0]
 
 
 def _nanvl_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -164,24 +145,21 @@ def _assert_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return (args[0], *(() if message is None else (message,))), t.VOID
 
 
-def _assert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[0] is not True:
-        message = "the condition of assert_true does not hold" if len(args) == 1 else args[1]
+def _assert(condition: object, message: str | None = "the condition of assert_true does not hold") -> None:
+    if condition is not True:
         raise EvaluationError(f"USER_RAISED_EXCEPTION: {message}")
-    return None
 
 
 def _assert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     if v.is_constant(args[0]):
-        _assert((args[0].as_py(), ""), call, zone)
-        return v.none_of(pa.null())
-    if args[0].null_count or args[0].true_count < len(args[0]):
+        _assert(args[0].as_py())
+    elif args[0].null_count or args[0].true_count < len(args[0]):
         raise EvaluationError("A condition of assert_true does not hold (USER_RAISED_EXCEPTION).")
     return v.none_of(pa.null())
 
 
-def _raise(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    raise EvaluationError(f"{shown(args[0])} (USER_RAISED_EXCEPTION)")
+def _raise(message: str | None) -> None:
+    raise EvaluationError(f"{shown(message)} (USER_RAISED_EXCEPTION)")
 
 
 CONDITIONS: Mapping[str, function.FunctionRow] = {
@@ -198,25 +176,31 @@ CONDITIONS: Mapping[str, function.FunctionRow] = {
     # The caller evaluates the arguments lazily.
     "coalesce": function.Function(
         _coalesce_signature,
-        lambda args, call, zone: next((a for a in args if a is not None), None),
+        by_row(lambda *values: next((value for value in values if value is not None), None)),
         False,
         widens=True,
         aliases=("nvl", "ifnull"),
         preimage=unchanged,
     ),
-    "nanvl": function.Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column, preimage=monotone()),
+    "nanvl": function.Function(
+        _nanvl_signature,
+        by_row(lambda number, otherwise: otherwise if number is not None and number != number else number),
+        False,
+        by_column=_nanvl_column,
+        preimage=monotone(),
+    ),
     **{
         name: function.Function(
             _extreme_signature,
-            _extreme(sign),
+            by_row(lambda *values, sign=sign: extreme(values, sign)),
             False,
             binary_only=True,
             widens=True,
             by_column=_extreme_column,
-            preimage=extreme(sign > 0),
+            preimage=extreme_steps(sign > 0),
         )
         for name, sign in (("greatest", 1), ("least", -1))
     },
-    "assert_true": function.Function(_assert_signature, _assert, False, by_column=_assert_column),
-    "raise_error": function.Function(function.takes(t.VOID, t.STRING), _raise, False),
+    "assert_true": function.Function(_assert_signature, by_row(_assert), False, by_column=_assert_column),
+    "raise_error": function.Function(function.takes(t.VOID, t.STRING), by_row(_raise), False),
 }

@@ -16,7 +16,7 @@ from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_orderable, typ
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.array_types import array_to, plain_wider, taken_elements, valid_rows
-from deltaskip.sparkexpr.functions.function import Compute, Function, FunctionRow, Replaced, Typed, alike
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Typed, alike, by_row
 from deltaskip.sparkexpr.functions.maps import map_lookup
 from deltaskip.sparkexpr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.sparkexpr.nullability import is_nullable
@@ -34,9 +34,7 @@ _LEAST = -(2**31)
 def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
     """Return the node of `struct(args)`. A field has the name of its column, or `col1`, `col2`, … by position.
 
-    Args:
-        args: The values of the fields.
-        names: Explicit names of fields, by the index of the value.
+    names: Explicit names of fields, by the index of the value.
     """
     found: list[Node] = []
     for at, arg in enumerate(args):
@@ -78,10 +76,8 @@ def _struct_signature(args: tuple[Node, ...]) -> Typed:
 def _array_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     """`array(values)`: the array of a row has the values of all columns in this row."""
     given = v.expanded(args)
-    rows, joined = len(given[0]), pa.concat_arrays(given)
-    order = np.arange(rows * len(args)).reshape(len(args), rows).T.ravel()
-    counts = np.full(rows, len(args), np.int64)
-    return listed(counts, np.ones(rows, np.bool_), joined.take(arrow_array(np.ascontiguousarray(order))))
+    rows = len(given[0])
+    return listed(np.full(rows, len(args), np.int64), np.ones(rows, np.bool_), v.interleaved(given))
 
 
 def _struct_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
@@ -198,25 +194,22 @@ def _try_element_at_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
-def _element_at(tried: bool) -> Compute:
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        value, key = args
-        if isinstance(type_of(call.args[0]), t.MapType):
-            return map_lookup(value, key)
-        if key == 0:
-            raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
-        if key == _LEAST:
-            raise Undecided("The least integer has no absolute value in Java.")
-        if abs(key) > len(value):
-            if tried:
-                return None
-            raise EvaluationError(
-                f"The index {key} is out of an array of {len(value)}: use try_element_at for NULL "
-                f"(INVALID_ARRAY_INDEX_IN_ELEMENT_AT)."
-            )
+def _element_at(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    value, key = args
+    if isinstance(type_of(call.args[0]), t.MapType):
+        return map_lookup(value, key)
+    if key == 0:
+        raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+    if key == _LEAST:
+        raise Undecided("The least integer has no absolute value in Java.")
+    if abs(key) <= len(value):
         return value[key - 1 if key > 0 else key]
-
-    return compute
+    if call.name == "try_element_at":
+        return None
+    raise EvaluationError(
+        f"The index {key} is out of an array of {len(value)}: use try_element_at for NULL "
+        f"(INVALID_ARRAY_INDEX_IN_ELEMENT_AT)."
+    )
 
 
 def _element_at_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
@@ -274,28 +267,20 @@ def _type_name(args: tuple[Node, ...]) -> Typed:
 
 
 ELEMENTS: Mapping[str, FunctionRow] = {
-    "array": Function(_array_signature, lambda args, call, zone: args, False, by_column=_array_column),
+    "array": Function(_array_signature, by_row(lambda *values: values), False, by_column=_array_column),
     "struct": Replaced(struct_node, 1, 1_000_000),
     "named_struct": Function(_struct_signature, lambda args, call, zone: args[1::2], False, by_column=_struct_column),
     # `x[i]`, `x[key]` and `x.field`.
     "[]": Function(_extract_signature, _extract, by_column=_extract_column, ansi_only=True),
-    "element_at": Function(_element_at_signature, _element_at(False), by_column=_element_at_column, ansi_only=True),
-    "try_element_at": Function(_try_element_at_signature, _element_at(True), by_column=_element_at_column),
+    "element_at": Function(_element_at_signature, _element_at, by_column=_element_at_column, ansi_only=True),
+    "try_element_at": Function(_try_element_at_signature, _element_at, by_column=_element_at_column),
     "get": Function(
         array_to(lambda array: array.element, t.INTEGER),
-        lambda args, call, zone: args[0][args[1]] if 0 <= args[1] < len(args[0]) else None,
+        by_row(lambda values, at: values[at] if 0 <= at < len(values) else None),
         by_column=lambda args, call, zone: _at(args, "null"),
     ),
     # Without ANSI mode, the size of NULL is -1.
-    "size": Function(
-        _size_signature,
-        lambda args, call, zone: len(args[0]),
-        by_column=_length_column,
-        ansi_only=True,
-        aliases=("cardinality",),
-    ),
-    "array_size": Function(
-        array_to(lambda array: t.INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column
-    ),
-    "typeof": Function(_type_name, lambda args, call, zone: args[0]),
+    "size": Function(_size_signature, by_row(len), by_column=_length_column, ansi_only=True, aliases=("cardinality",)),
+    "array_size": Function(array_to(lambda array: t.INTEGER), by_row(len), by_column=_length_column),
+    "typeof": Function(_type_name, by_row(lambda name: name)),
 }

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_numeric, type_of
+from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_casts, is_numeric, type_of
 from deltaskip.sparkexpr.preimages.steps import Preimage
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID, DataType
 from deltaskip.sparkexpr.values.calendar import Zone
@@ -109,6 +109,11 @@ class Present:
 FunctionRow: TypeAlias = Function | Replaced | Present
 
 
+def by_row(compute: Callable[..., object]) -> Compute:
+    """Compute a value from the values of the arguments alone."""
+    return lambda args, call, zone: compute(*args)
+
+
 def backwards(args: tuple[n.Node, ...]) -> Sequence[int]:
     """The order from the last argument to the first."""
     return range(len(args))[::-1]
@@ -125,9 +130,8 @@ def takes(result: DataType, *parameters: DataType, optional: int = 0) -> Signatu
     def signature(args: tuple[n.Node, ...]) -> Typed:
         if not len(parameters) - optional <= len(args) <= len(parameters):
             return None
-        cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=False)]
-        found = tuple(arg for arg in cast if arg is not None)
-        return (found, result) if len(found) == len(args) else None
+        found = implicit_casts(args, parameters)
+        return None if found is None else (found, result)
 
     return signature
 
@@ -144,12 +148,12 @@ def with_counts(signature: Signature, *places: int) -> Signature:
     return cast
 
 
-def uncast(count: int, optional: int = 0) -> Signature:
-    """Accept `count` strings, and return a string. Spark casts only NULL to string."""
+def uncast(count: int, optional: int = 0, result: DataType = STRING) -> Signature:
+    """Accept `count` strings. Spark casts only NULL to string."""
 
     def signature(args: tuple[n.Node, ...]) -> Typed:
         known = all(type_of(arg) in (STRING, VOID) for arg in args)
-        return takes(STRING, *[STRING] * count, optional=optional)(args) if known else None
+        return takes(result, *[STRING] * count, optional=optional)(args) if known else None
 
     return signature
 

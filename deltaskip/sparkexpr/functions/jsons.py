@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.coerce import cast_to, is_nested, type_of
+from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast
 from deltaskip.sparkexpr.functions.maps import made_map
 from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
@@ -29,22 +29,13 @@ from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
 from deltaskip.sparkexpr.values import arrow_values
+from deltaskip.sparkexpr.values import json_reading as j
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arithmetic import to_decimal
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.column_casts import cast_column
 from deltaskip.sparkexpr.values.floats import nearest_float
-from deltaskip.sparkexpr.values.json_reading import (
-    SHORT_ESCAPES,
-    Malformed,
-    Object,
-    Real,
-    double_text,
-    json_text,
-    quoted,
-    read_json,
-)
 from deltaskip.sparkexpr.values.lists import coded, listed, lists_of, repeats
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly
 from deltaskip.sparkexpr.values.variant_reading import variant_json
@@ -74,16 +65,6 @@ class _Mismatch(ValueError):
     """A JSON value does not have the expected type."""
 
 
-def _of_texts(result: t.DataType, count: int) -> Signature:
-    """Accept `count` strings. Spark casts only NULL to string."""
-
-    def signature(args: tuple[Node, ...]) -> Typed:
-        plain = len(args) == count and all(type_of(arg) in (t.STRING, t.VOID) for arg in args)
-        return (tuple(cast_to(arg, t.STRING) for arg in args), result) if plain else None
-
-    return signature
-
-
 def _path(text: str) -> list[JsonStep] | None:
     """The steps of a path; None if it is invalid."""
     if text[:1] != "$":
@@ -104,16 +85,23 @@ def _path(text: str) -> list[JsonStep] | None:
     return steps
 
 
-def _get(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _read_or_null(text: str) -> Any:
+    """The JSON value of a text; None if it has none."""
+    try:
+        return j.read_json(text)
+    except j.Malformed:
+        return None
+
+
+def _get(text: str, path: str) -> object:
     """`get_json_object(text, path)`."""
-    steps = _path(args[1])
+    steps, found = _path(path), list[str]()
     if steps is None:
         return None
     try:
-        value = read_json(args[0])
-    except Malformed:
+        value = j.read_json(text)
+    except j.Malformed:
         return None
-    found: list[str] = []
     return "".join(found) if _selected(value, steps, _RAW, found) else None
 
 
@@ -152,10 +140,10 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
             return True
         if style == _FLAT and isinstance(value, list):
             return sum([_selected(each, (), _FLAT, out) for each in value]) > 0
-        out.append(json_text(value))
+        out.append(j.json_text(value))
         return True
     step, rest = steps[0], steps[1:]
-    if isinstance(value, Object) and isinstance(step, str):
+    if isinstance(value, j.Object) and isinstance(step, str):
         # Members may share a name: the first member with a value at the path counts.
         members = (each for name, each in value.members if name == step and each is not None)
         return any(_selected(each, rest, style, out) for each in members)
@@ -179,11 +167,8 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
     return some
 
 
-def _length(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    try:
-        value = read_json(args[0])
-    except Malformed:
-        return None
+def _length(text: str) -> object:
+    value = _read_or_null(text)
     return len(value) if isinstance(value, list) else None
 
 
@@ -192,12 +177,9 @@ def _length_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly
     return v.Partly(found, arrow_values.numpy_values(kinds) == _LEFT)
 
 
-def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    try:
-        value = read_json(args[0])
-    except Malformed:
-        return None
-    return tuple([name for name, _ in value.members]) if isinstance(value, Object) else None
+def _keys(text: str) -> object:
+    value = _read_or_null(text)
+    return tuple([name for name, _ in value.members]) if isinstance(value, j.Object) else None
 
 
 def _keys_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
@@ -255,13 +237,10 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         if text.strip():
             raise Undecided("White space that JSON does not allow is left to Spark.")
         return None
-    try:
-        value: Any = read_json(text)
-    except Malformed:
-        value = None
-    if isinstance(type_, t.StructType) and not isinstance(value, Object):
-        value = Object(())
-    if isinstance(type_, t.ArrayType) and isinstance(type_.element, t.StructType) and isinstance(value, Object):
+    value: Any = _read_or_null(text)
+    if isinstance(type_, t.StructType) and not isinstance(value, j.Object):
+        value = j.Object(())
+    if isinstance(type_, t.ArrayType) and isinstance(type_.element, t.StructType) and isinstance(value, j.Object):
         value = [value]
     try:
         return _read(value, type_, zone)
@@ -274,7 +253,7 @@ def _read(value: Any, type_: t.DataType, zone: Zone) -> Any:
     match type_, value:
         case _, None:
             return None
-        case t.StructType(fields), Object(members):
+        case t.StructType(fields), j.Object(members):
             found: dict[str, Any] = dict.fromkeys(field.name for field in fields)
             types = {field.name: field.type for field in fields}
             for name, each in members:
@@ -287,7 +266,7 @@ def _read(value: Any, type_: t.DataType, zone: Zone) -> Any:
             return tuple(found.values())
         case t.ArrayType(element), list():
             return tuple([_read(each, element, zone) for each in value])
-        case t.MapType(_, inner), Object(members):
+        case t.MapType(_, inner), j.Object(members):
             if len({name for name, _ in members}) < len(members):
                 raise Undecided("A JSON object that has a name twice is left to Spark.")
             return tuple([(name, _read(each, inner, zone)) for name, each in members])
@@ -404,7 +383,7 @@ def _where(there: np.ndarray, values: pa.Array) -> pa.Array:
 
 def _scalar(value: Any, type_: t.DataType, zone: Zone) -> Any:
     if type_ == t.STRING:
-        return value if isinstance(value, str) else json_text(value)
+        return value if isinstance(value, str) else j.json_text(value)
     if type_ == t.BOOLEAN and isinstance(value, bool):
         return value
     if type_ in t.INTEGRAL_BITS and type(value) is int:
@@ -438,8 +417,8 @@ def _floating(value: Any, type_: t.DataType) -> float:
     match value:
         case bool():
             raise _Mismatch
-        case int() | Real():
-            text = value.text if isinstance(value, Real) else str(value)
+        case int() | j.Real():
+            text = value.text if isinstance(value, j.Real) else str(value)
             found = float(text)
             if type_ == t.DOUBLE:
                 return found
@@ -456,11 +435,11 @@ def _floating(value: Any, type_: t.DataType) -> float:
 
 def _decimal(value: Any, type_: t.DecimalType) -> Decimal:
     match value:
-        case bool() | list() | Object():
+        case bool() | list() | j.Object():
             raise _Mismatch
         case int():
             exact = exactly(value)
-        case Real(text):
+        case j.Real(text):
             if abs(int(text.lower().partition("e")[2] or 0)) > _MOST_EXPONENT:
                 raise Undecided("Such an exponent is left to Spark.")
             exact = exactly(text)
@@ -547,7 +526,7 @@ def _texts(values: pa.Array, type_: t.DataType) -> pa.Array:
         case t.StructType(fields):
             shown = [
                 _around(
-                    f"{quoted(field.name)}:",
+                    f"{j.quoted(field.name)}:",
                     _texts(arrow_values.one_chunk(pc.struct_field(values, at)), field.type),
                     "",
                 )
@@ -568,7 +547,7 @@ def _escaped(texts: pa.Array) -> pa.Array:
     """Strings with JSON escapes, without quotes. Raises NotByColumn for rare control characters."""
     if not pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
         return texts
-    for character, escape in SHORT_ESCAPES.items():
+    for character, escape in j.SHORT_ESCAPES.items():
         texts = pc.replace_substring(texts, character, escape)
     if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
         raise v.NotByColumn
@@ -592,31 +571,31 @@ def _written(value: Any, type_: t.DataType, zone: Zone) -> str:
         case t.ArrayType(element):
             return f"[{','.join([_written(each, element, zone) for each in value])}]"
         case t.MapType(_, inner):
-            return f"{{{','.join([f'{quoted(str(key))}:{_written(each, inner, zone)}' for key, each in value])}}}"
+            return f"{{{','.join([f'{j.quoted(str(key))}:{_written(each, inner, zone)}' for key, each in value])}}}"
         case t.StructType(fields):
             pairs = zip(fields, value, strict=True)
-            shown = [f"{quoted(f.name)}:{_written(each, f.type, zone)}" for f, each in pairs if each is not None]
+            shown = [f"{j.quoted(f.name)}:{_written(each, f.type, zone)}" for f, each in pairs if each is not None]
             return f"{{{','.join(shown)}}}"
         case t.DecimalType():
             if value.adjusted() < -6:
                 raise Undecided("Decimals with an exponent are left to Spark.")
             return f"{value:f}"
     if type_ == t.VARIANT:
-        return variant_json(value, zone)
+        return variant_json(value)
     if type_ == t.BOOLEAN:
         return "true" if value else "false"
     if type_ in t.INTEGRAL_BITS:
         return str(value)
     if type_ in t.FLOATING:
-        return double_text(value, type_ == t.FLOAT)
+        return j.double_text(value, type_ == t.FLOAT)
     if type_ == t.STRING:
-        return quoted(value)
+        return j.quoted(value)
     if type_ == t.BINARY:
-        return quoted(b64encode(value).decode())
+        return j.quoted(b64encode(value).decode())
     if type_ == t.DATE:
-        return quoted(_day(value))
+        return j.quoted(_day(value))
     if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return quoted(_instant(value, type_, zone))
+        return j.quoted(_instant(value, type_, zone))
     raise Undecided("Such values in JSON are left to Spark.")
 
 
@@ -644,9 +623,13 @@ def _instant(micros: int, type_: t.DataType, zone: Zone) -> str:
 
 
 JSONS: Mapping[str, FunctionRow] = {
-    "get_json_object": Function(_of_texts(t.STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
-    "json_array_length": Function(_of_texts(t.INTEGER, 1), _length, binary_only=True, by_column=_length_column),
-    "json_object_keys": Function(_of_texts(t.ArrayType(t.STRING), 1), _keys, binary_only=True, by_column=_keys_column),
+    "get_json_object": Function(uncast(2), by_row(_get), binary_only=True, by_column=_get_column, decisive=()),
+    "json_array_length": Function(
+        uncast(1, result=t.INTEGER), by_row(_length), binary_only=True, by_column=_length_column
+    ),
+    "json_object_keys": Function(
+        uncast(1, result=t.ArrayType(t.STRING)), by_row(_keys), binary_only=True, by_column=_keys_column
+    ),
     "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),
     "to_json": Function(_to_signature, _to, zoned=True, by_column=_to_column),
 }

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, partial, reduce
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,25 +16,15 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.array_types import taken_elements
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables
+from deltaskip.sparkexpr.functions.array_types import side_by_side, taken_elements
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables, by_row
 from deltaskip.sparkexpr.functions.maps import built_map, made_map
 from deltaskip.sparkexpr.nodes import Call, Lambda, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    Lists,
-    coded,
-    distinct_key,
-    elements_of,
-    flagged_elements,
-    has_negative_zero,
-    listed,
-    lists_of,
-    repeats,
-)
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, scattered, sized
 
 # Longer arrays are left to Spark: the sort checks the comparison function for every pair.
@@ -165,68 +156,36 @@ def _numbered(node: Node) -> bool:
     return isinstance(node, Lambda) and len(node.names) == 2
 
 
-def _transform(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([args[1](each, at) for at, each in enumerate(args[0])])
-
-
-def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([each for at, each in enumerate(args[0]) if args[1](each, at) is True])
-
-
-def _quantified(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _quantified(decisive: bool, values: tuple[Any, ...], of: Callable[..., object]) -> bool | None:
     """`exists`, which TRUE decides, and `forall`, which FALSE decides."""
-    decisive = call.name == "exists"
     unknown = False
-    for each in args[0]:
-        found = args[1](each)
+    for each in values:
+        found = of(each)
         if found is decisive:
             return decisive
         unknown |= found is None
     return None if unknown else not decisive
 
 
-def _aggregate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    values, found, merge = args[:3]
+def _aggregate(
+    values: tuple[Any, ...] | None, found: object, merge: Callable[..., object], *finish: Callable[..., object]
+) -> object:
     if values is None:
         return None
-    for each in values:
-        found = merge(found, each)
-    return args[3](found) if len(args) == 4 else found
+    found = reduce(merge, values, found)
+    return finish[0](found) if finish else found
 
 
-def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    left, right, function = args
-    count = max(len(left), len(right))
-
-    def at(values: Sequence[Any], place: int) -> Any:
-        return values[place] if place < len(values) else None
-
-    return tuple([function(at(left, place), at(right, place)) for place in range(count)])
-
-
-def _map_filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([(key, value) for key, value in args[0] if args[1](key, value) is True])
-
-
-def _transform_keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return built_map((args[1](key, value), value) for key, value in args[0])
-
-
-def _transform_values(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([(key, args[1](key, value)) for key, value in args[0]])
-
-
-def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _map_zip(left: tuple[Any, ...], right: tuple[Any, ...], of: Callable[..., object]) -> object:
     """`map_zip_with`: the keys of the first map, then the keys that only the second map has."""
-    left, right = (built_map(each) for each in args[:2])
-    ones, others = ({distinct_key(key): value for key, value in each} for each in (left, right))
-    keys = {distinct_key(key): key for key, _ in (*left, *right)}
-    return tuple([(key, args[2](key, ones.get(same), others.get(same))) for same, key in keys.items()])
+    left, right = built_map(left), built_map(right)
+    ones, others = ({ls.distinct_key(key): value for key, value in each} for each in (left, right))
+    keys = {ls.distinct_key(key): key for key, _ in (*left, *right)}
+    return tuple([(key, of(key, ones.get(same), others.get(same))) for same, key in keys.items()])
 
 
-def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _sorted(values: tuple[Any, ...], compare: Callable[..., Any]) -> object:
     """Sort an array stably. Raises Undecided unless the function orders every pair consistently."""
-    values, compare = args
     if len(values) > _MOST_SORTED:
         raise Undecided("Long arrays are sorted by a function in Spark only.")
 
@@ -251,8 +210,8 @@ def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.Array, list[Any]]:
     """The lists, the row of each element, the elements, and the arguments of the function."""
     array = args[0]
-    lists = lists_of(array)
-    elements = elements_of(array.values, lists)
+    lists = ls.lists_of(array)
+    elements = ls.elements_of(array.values, lists)
     given = [elements]
     if numbered:
         given.append(arrow_array(lists.numbers().astype(np.int32)))
@@ -261,14 +220,14 @@ def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.
 
 def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, _, given = _elements(args, _numbered(call.args[1]))
-    return listed(lists.lengths, lists.valid, args[1](given, owners))
+    return ls.listed(lists.lengths, lists.valid, args[1](given, owners))
 
 
 def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
     kept = true_rows(args[1](given, owners))
-    counts = flagged_elements(lists, kept)
-    return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
+    counts = ls.flagged_elements(lists, kept)
+    return ls.listed(counts, lists.valid, elements.filter(arrow_array(kept)))
 
 
 def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
@@ -276,13 +235,13 @@ def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     truth = args[1](given, owners)
     decisive = call.name == "exists"
     hit = true_rows(truth if decisive else pc.invert(truth))
-    decided = flagged_elements(lists, hit) > 0
-    known = lists.valid & (decided | (flagged_elements(lists, numpy_values(truth.is_null())) == 0))
+    decided = ls.flagged_elements(lists, hit) > 0
+    known = lists.valid & (decided | (ls.flagged_elements(lists, numpy_values(truth.is_null())) == 0))
     return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
 
 
 def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     places = arrow_array(lists.places())
     return lists, lists.owners(), [array.keys.take(places), array.items.take(places)]
 
@@ -290,7 +249,7 @@ def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
 def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
     kept = true_rows(args[1]([keys, items], owners))
-    counts = flagged_elements(lists, kept)
+    counts = ls.flagged_elements(lists, kept)
     return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
 
 
@@ -306,22 +265,14 @@ def _keys_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`zip_with`: the elements at the same index, NULL after the end of a shorter array."""
-    arrays = args[:2]
-    given = [lists_of(each) for each in arrays]
-    there = given[0].valid & given[1].valid
-    lists = Lists(given[0].starts, np.where(there, np.maximum(given[0].lengths, given[1].lengths), 0), there)
-    owners, at = lists.owners(), lists.numbers()
-    elements = [
-        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
-        for array, each in zip(arrays, given, strict=True)
-    ]
-    return listed(lists.lengths, there, args[2](elements, owners))
+    lists, elements = side_by_side(args[:2])
+    return ls.listed(lists.lengths, lists.valid, args[2](elements, lists.owners()))
 
 
 def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`aggregate`: processes the first elements of all rows, then the second elements, and so on."""
     array, found, merge = args[:3]
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     longest = int(lists.lengths.max(initial=0))
     if longest > _MOST_STEPS:
         raise NotByColumn
@@ -339,20 +290,20 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """`map_zip_with`: the keys of the first map, then the keys that only the second map has, with both values."""
     maps = args[:2]
-    given = [lists_of(each) for each in maps]
-    there = given[0].valid & given[1].valid
-    left, right = (Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given)
-    keys = [elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
-    codes, count = coded(*keys)
-    repeated = any(repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True))
-    if repeated or any(map(has_negative_zero, keys)):
+    there, (left, right) = ls.aligned(maps)
+    keys = [ls.elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
+    codes, count = ls.coded(*keys)
+    repeated = any(
+        ls.repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True)
+    )
+    if repeated or any(map(ls.has_negative_zero, keys)):
         raise NotByColumn
     ones, others = (lists.owners() * count + each for lists, each in zip((left, right), codes, strict=True))
     order = np.argsort(others)
     shared = np.flatnonzero(np.isin(ones, others))
     new = ~np.isin(others, ones)
-    behind = Lists(left.starts, flagged_elements(right, new), there)
-    lists = Lists(left.starts, left.lengths + behind.lengths, there)
+    behind = ls.Lists(left.starts, ls.flagged_elements(right, new), there)
+    lists = ls.Lists(left.starts, left.lengths + behind.lengths, there)
     firsts = np.cumsum(lists.lengths) - lists.lengths
     # The index of the entry of each key in both maps.
     places = np.full((2, len(ones) + int(new.sum())), -1)
@@ -361,7 +312,7 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     places[1, of_left[shared]] = order[np.searchsorted(others, ones[shared], sorter=order)]
     places[1, (firsts + left.lengths)[behind.owners()] + behind.numbers()] = np.flatnonzero(new)
     items = [
-        taken_elements(elements_of(each.items, of), place, place >= 0)
+        taken_elements(ls.elements_of(each.items, of), place, place >= 0)
         for each, of, place in zip(maps, (left, right), places, strict=True)
     ]
     of_one = np.where(places[0] >= 0, places[0], len(ones) + places[1])
@@ -372,10 +323,10 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """Compare each element with the other elements of its array. Its index is the number of elements before it."""
     array, compare = args
-    lists = lists_of(array)
+    lists = ls.lists_of(array)
     if lists.lengths.max(initial=0) > _MOST_SORTED:
         raise NotByColumn
-    elements = elements_of(array.values, lists)
+    elements = ls.elements_of(array.values, lists)
     owners = lists.owners()
     others = lists.lengths[owners]
     firsts = (np.cumsum(lists.lengths) - lists.lengths)[owners]
@@ -383,7 +334,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     groups = np.cumsum(lists.lengths**2) // _MOST_PAIRS
     ends = [*np.cumsum(lists.lengths)[np.flatnonzero(np.diff(groups))], len(owners)]
     for start, end in zip([0, *ends], ends, strict=False):
-        pairs = Lists(firsts[start:end], others[start:end], np.ones(end - start, np.bool_))
+        pairs = ls.Lists(firsts[start:end], others[start:end], np.ones(end - start, np.bool_))
         one, other = np.repeat(np.arange(start, end), pairs.lengths), pairs.places()
         apart = one != other
         one, other = one[apart], other[apart]
@@ -395,36 +346,65 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
         if (signs != np.sign(before[one] - before[other])).any():
             # The function is not a consistent order.
             raise NotByColumn
-    return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
+    return ls.listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
 
 
 LAMBDAS: Mapping[str, FunctionRow] = {
-    "transform": Function(_array_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
+    "transform": Function(
+        _array_signature,
+        by_row(lambda values, of: tuple([of(each, at) for at, each in enumerate(values)])),
+        by_column=_transform_column,
+        variables=_of_array(True),
+    ),
     "filter": Function(
-        _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
+        _of_condition(lambda given: given),
+        by_row(lambda values, of: tuple([each for at, each in enumerate(values) if of(each, at) is True])),
+        by_column=_filter_column,
+        variables=_of_array(True),
     ),
-    "exists": Function(
-        _of_condition(lambda given: t.BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
-    ),
-    "forall": Function(
-        _of_condition(lambda given: t.BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
-    ),
+    **{
+        name: Function(
+            _of_condition(lambda given: t.BOOLEAN),
+            by_row(partial(_quantified, name == "exists")),
+            by_column=_quantified_column,
+            variables=_of_array(False),
+        )
+        for name in ("exists", "forall")
+    },
     "aggregate": Function(
         _aggregate_signature,
-        _aggregate,
+        by_row(_aggregate),
         False,
         by_column=_aggregate_column,
         decisive=(0,),
         variables=_of_aggregate,
         aliases=("reduce",),
     ),
-    "zip_with": Function(_array_signature, _zip, by_column=_zip_column, variables=_of_two_arrays),
-    "map_filter": Function(
-        _of_condition(lambda given: given), _map_filter, by_column=_map_filter_column, variables=_of_map
+    "zip_with": Function(
+        _array_signature,
+        by_row(lambda left, right, of: tuple([of(*pair) for pair in zip_longest(left, right)])),
+        by_column=_zip_column,
+        variables=_of_two_arrays,
     ),
-    "transform_keys": Function(_keys_signature, _transform_keys, by_column=_keys_column, variables=_of_map),
-    "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
-    "map_zip_with": Function(_values_signature, _map_zip, by_column=_map_zip_column, variables=_of_two_maps),
+    "map_filter": Function(
+        _of_condition(lambda given: given),
+        by_row(lambda entries, of: tuple([entry for entry in entries if of(*entry) is True])),
+        by_column=_map_filter_column,
+        variables=_of_map,
+    ),
+    "transform_keys": Function(
+        _keys_signature,
+        by_row(lambda entries, of: built_map((of(key, value), value) for key, value in entries)),
+        by_column=_keys_column,
+        variables=_of_map,
+    ),
+    "transform_values": Function(
+        _values_signature,
+        by_row(lambda entries, of: tuple([(key, of(key, value)) for key, value in entries])),
+        by_column=_values_column,
+        variables=_of_map,
+    ),
+    "map_zip_with": Function(_values_signature, by_row(_map_zip), by_column=_map_zip_column, variables=_of_two_maps),
     # `array_sort` with a comparison.
-    "array_sort()": Function(_sort_signature, _sorted, by_column=_sorted_column, variables=_of_comparison),
+    "array_sort()": Function(_sort_signature, by_row(_sorted), by_column=_sorted_column, variables=_of_comparison),
 }

@@ -14,28 +14,19 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
+from deltaskip.sparkexpr.coerce import cast_to, common_type, is_orderable, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.array_types import taken_elements
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Signature, Typed, alike
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.lists import (
-    chained,
-    check_zeros,
-    coded,
-    distinct_key,
-    has_negative_zero,
-    listed,
-    lists_of,
-    repeats,
-)
 from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded, interleaved
 
 _PLAIN = regex(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
@@ -46,8 +37,8 @@ def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
     for key, value in pairs:
         if key is None:
             raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
-        check_zeros(key)
-        same = distinct_key(key)
+        ls.check_zeros(key)
+        same = ls.distinct_key(key)
         if same in found:
             raise EvaluationError(f"The key {shown(key)} occurs twice in a map (DUPLICATED_MAP_KEY).")
         found[same] = (key, value)
@@ -59,7 +50,7 @@ def map_lookup(entries: tuple[tuple[Any, Any], ...], key: Any) -> Any:
     return next((value for each, value in entries if compare_values(each, key) == 0), None)
 
 
-def _map_signature(args: tuple[Node, ...]) -> Typed:
+def _map_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept keys and values in turn. A map without entries has no types and is left to Spark."""
     types = [type_of(arg) for arg in args]
     known = [type_ for type_ in types if type_ is not None]
@@ -72,8 +63,8 @@ def _map_signature(args: tuple[Node, ...]) -> Typed:
     return cast, t.MapType(key, value, any(map(is_nullable, cast[1::2])))
 
 
-def _of_one_map(result: Callable[[t.MapType], t.DataType]) -> Signature:
-    def signature(args: tuple[Node, ...]) -> Typed:
+def _of_one_map(result: Callable[[t.MapType], t.DataType]) -> function.Signature:
+    def signature(args: tuple[Node, ...]) -> function.Typed:
         type_ = type_of(args[0]) if len(args) == 1 else None
         return (args, result(type_)) if isinstance(type_, t.MapType) and not is_collated(*args) else None
 
@@ -85,28 +76,22 @@ def _entries(of: t.MapType) -> t.ArrayType:
     return t.ArrayType(t.StructType(fields), False)
 
 
-def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
-    return listed(lists.lengths, lists.valid, args[0].keys.take(arrow_array(lists.places())))
+def _listing(part: Callable[[pa.MapArray], pa.Array]) -> function.ByColumn:
+    """List what `part` returns of the entries of each map."""
+
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        lists = ls.lists_of(args[0])
+        return ls.listed(lists.lengths, lists.valid, part(args[0]).take(arrow_array(lists.places())))
+
+    return by_column
 
 
-def _values_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
-    return listed(lists.lengths, lists.valid, args[0].items.take(arrow_array(lists.places())))
-
-
-def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
-    members = [each.take(arrow_array(lists.places())) for each in (args[0].keys, args[0].items)]
-    return listed(lists.lengths, lists.valid, pa.StructArray.from_arrays(members, names=["key", "value"]))
-
-
-def _concat_signature(args: tuple[Node, ...]) -> Typed:
+def _concat_signature(args: tuple[Node, ...]) -> function.Typed:
     maps = args and all(isinstance(type_of(arg), t.MapType) for arg in args)
-    return alike(args) if maps and not is_collated(*args) else None
+    return function.alike(args) if maps and not is_collated(*args) else None
 
 
-def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
+def _from_arrays_signature(args: tuple[Node, ...]) -> function.Typed:
     types = [type_of(arg) for arg in args]
     if len(types) != 2 or is_collated(*args):
         return None
@@ -116,13 +101,13 @@ def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
-def _from_arrays(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    if len(args[0]) != len(args[1]):
+def _from_arrays(keys: tuple[Any, ...], values: tuple[Any, ...]) -> object:
+    if len(keys) != len(values):
         raise EvaluationError("The arrays of keys and values of a map differ in length.")
-    return built_map(zip(*args, strict=True))
+    return built_map(zip(keys, values, strict=True))
 
 
-def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
+def _from_entries_signature(args: tuple[Node, ...]) -> function.Typed:
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     match type_:
         case t.ArrayType(t.StructType((key, value))) if is_orderable(key.type) and key.type != t.VOID:
@@ -130,20 +115,14 @@ def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
-def _text_signature(args: tuple[Node, ...]) -> Typed:
-    if not 1 <= len(args) <= 3 or is_collated(*args):
-        return None
-    cast = [implicit_cast(arg, t.STRING) if type_of(arg) in (t.STRING, t.VOID) else None for arg in args]
-    found = tuple(arg for arg in cast if arg is not None)
-    return (found, t.MapType(t.STRING, t.STRING)) if len(found) == len(args) else None
+def _text_signature(args: tuple[Node, ...]) -> function.Typed:
+    return None if is_collated(*args) else function.uncast(3, optional=2, result=t.MapType(t.STRING, t.STRING))(args)
 
 
-def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    between: str = args[1] if len(args) > 1 else ","
-    inside: str = args[2] if len(args) > 2 else ":"
+def _text_to_map(text: str, between: str = ",", inside: str = ":") -> object:
     if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
         raise Undecided("Separators that are patterns are left to Spark.")
-    pairs = [part.split(inside, 1) for part in args[0].split(between)]
+    pairs = [part.split(inside, 1) for part in text.split(between)]
     return built_map((pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs)
 
 
@@ -151,10 +130,10 @@ def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.A
     """Return maps with the given numbers of entries, null where not valid. Checks keys like `built_map`."""
     if keys.null_count:
         raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
-    if has_negative_zero(keys):
+    if ls.has_negative_zero(keys):
         raise NotByColumn
-    [codes], count = coded(keys)
-    if repeats(lengths, codes, count).any():
+    [codes], count = ls.coded(keys)
+    if ls.repeats(lengths, codes, count).any():
         raise EvaluationError("A key occurs twice in a map (DUPLICATED_MAP_KEY).")
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -165,33 +144,30 @@ def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.A
 
 def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    rows, count = len(given[0]), len(given) // 2
-    order = arrow_array(np.ascontiguousarray(np.arange(rows * count).reshape(count, rows).T.ravel()))
-    keys, items = (one_chunk(pa.concat_arrays(given[at::2]).take(order)) for at in range(2))
-    return made_map(np.full(rows, count), np.ones(rows, np.bool_), keys, items)
+    rows = len(given[0])
+    keys, items = interleaved(given[::2]), interleaved(given[1::2])
+    return made_map(np.full(rows, len(given) // 2), np.ones(rows, np.bool_), keys, items)
 
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    lists = [lists_of(each) for each in given]
-    there = np.logical_and.reduce([each.valid for each in lists])
-    keys = chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
-    items = chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
-    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+    there, lists = ls.aligned(given)
+    keys = ls.chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
+    items = ls.chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
+    return made_map(ls.lists_of(keys).lengths, there, keys.values, items.values)
 
 
 def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = expanded(args)
-    lists = [lists_of(each) for each in given]
-    there = np.logical_and(lists[0].valid, lists[1].valid)
-    if (there & (lists[0].lengths != lists[1].lengths)).any():
+    there, lists = ls.aligned(given)
+    if (lists[0].lengths != lists[1].lengths).any():
         raise EvaluationError("The arrays of keys and values of a map differ in length.")
-    keys, items = (chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
-    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+    keys, items = (ls.chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
+    return made_map(ls.lists_of(keys).lengths, there, keys.values, items.values)
 
 
 def _from_entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists = lists_of(args[0])
+    lists = ls.lists_of(args[0])
     entries = one_chunk(args[0].values.take(arrow_array(lists.places())))
     there = lists.valid.copy()
     there[lists.owners()[numpy_values(entries.is_null())]] = False
@@ -206,43 +182,49 @@ def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
         raise NotByColumn
     parts = pc.split_pattern(column(args[0]), between)
-    lists = lists_of(parts)
+    lists = ls.lists_of(parts)
     pairs = pc.split_pattern(one_chunk(parts.values.take(arrow_array(lists.places()))), inside, max_splits=1)
-    halves = lists_of(pairs)
+    halves = ls.lists_of(pairs)
     keys = pairs.values.take(arrow_array(halves.starts))
     items = taken_elements(pairs.values, halves.starts + 1, halves.lengths > 1)
     return made_map(lists.lengths, lists.valid, keys, items)
 
 
-MAPS: Mapping[str, FunctionRow] = {
-    "map": Function(
+MAPS: Mapping[str, function.FunctionRow] = {
+    "map": function.Function(
         _map_signature,
-        lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)),
+        function.by_row(lambda *members: built_map(zip(members[::2], members[1::2], strict=True))),
         False,
         by_column=_map_column,
     ),
-    "map_keys": Function(
+    "map_keys": function.Function(
         _of_one_map(lambda of: t.ArrayType(of.key)),
-        lambda args, call, zone: tuple([key for key, _ in args[0]]),
-        by_column=_keys_column,
+        function.by_row(lambda entries: tuple([key for key, _ in entries])),
+        by_column=_listing(lambda maps: maps.keys),
     ),
-    "map_values": Function(
+    "map_values": function.Function(
         _of_one_map(lambda of: t.ArrayType(of.value)),
-        lambda args, call, zone: tuple([value for _, value in args[0]]),
-        by_column=_values_column,
+        function.by_row(lambda entries: tuple([value for _, value in entries])),
+        by_column=_listing(lambda maps: maps.items),
     ),
-    "map_entries": Function(_of_one_map(_entries), lambda args, call, zone: args[0], by_column=_entries_column),
-    "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
-    "map_concat": Function(
+    "map_entries": function.Function(
+        _of_one_map(_entries),
+        function.by_row(lambda entries: entries),
+        by_column=_listing(lambda maps: pa.StructArray.from_arrays([maps.keys, maps.items], ["key", "value"])),
+    ),
+    "map_contains_key": function.Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
+    "map_concat": function.Function(
         _concat_signature,
-        lambda args, call, zone: built_map(entry for each in args for entry in each),
+        function.by_row(lambda *maps: built_map(entry for each in maps for entry in each)),
         by_column=_concat_column,
     ),
-    "map_from_arrays": Function(_from_arrays_signature, _from_arrays, by_column=_from_arrays_column),
-    "map_from_entries": Function(
+    "map_from_arrays": function.Function(
+        _from_arrays_signature, function.by_row(_from_arrays), by_column=_from_arrays_column
+    ),
+    "map_from_entries": function.Function(
         _from_entries_signature,
-        lambda args, call, zone: None if None in args[0] else built_map(args[0]),
+        function.by_row(lambda entries: None if None in entries else built_map(entries)),
         by_column=_from_entries_column,
     ),
-    "str_to_map": Function(_text_signature, _text_to_map, by_column=_text_to_map_column),
+    "str_to_map": function.Function(_text_signature, function.by_row(_text_to_map), by_column=_text_to_map_column),
 }

@@ -8,11 +8,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, uncast
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, changed_together, column, constant
@@ -33,8 +32,9 @@ def _is_mask(node: Node) -> bool:
     return node.value is None or (isinstance(node.value, str) and len(node.value) == 1 and node.value <= "\uffff")
 
 
-def _compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return None if args[0] is None else _masked(args[0], (*args[1:], *_DEFAULTS[len(args) - 1 :]))
+def _compute(text: str | None, *given: str | None) -> object:
+    masks = (*given, *_DEFAULTS[len(given) :])
+    return None if text is None else "".join([_mask(character, masks) for character in text])
 
 
 def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -58,10 +58,6 @@ class _Masks(dict[int, str]):
         return found
 
 
-def _masked(text: str, masks: tuple[str | None, ...]) -> str:
-    return "".join([_mask(character, masks) for character in text])
-
-
 @lru_cache(maxsize=1 << 12)
 def _mask(character: str, masks: tuple[str | None, ...]) -> str:
     """The replacement of a character. Java masks each half of a surrogate pair as a character other than a letter."""
@@ -75,5 +71,5 @@ def _mask(character: str, masks: tuple[str | None, ...]) -> str:
 
 
 MASKING: Mapping[str, FunctionRow] = {
-    "mask": Function(_signature, _compute, False, by_column=_column),
+    "mask": Function(_signature, by_row(_compute), False, by_column=_column),
 }

@@ -8,18 +8,17 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
-from deltaskip.sparkexpr.functions.by_value import value_function
+from deltaskip.sparkexpr.functions.by_value import by_value, value_function
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t
@@ -106,12 +105,12 @@ def _number_signature(args: tuple[Node, ...]) -> function.Typed:
     return None if text is None or found is None else ((text, args[1]), found.type)
 
 
-def _number(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`to_number(text, format)` or `try_to_number`."""
-    found = _known_format(args[1]).read(args[0])
-    if found is None and call.name == "to_number":
+def _number(text: str, format_: str) -> Decimal:
+    """`to_number(text, format)`."""
+    found = _known_format(format_).read(text)
+    if found is None:
         raise EvaluationError(
-            f"{shown(args[0])} does not have the format {shown(args[1])} (INVALID_FORMAT.MISMATCH_INPUT)."
+            f"{shown(text)} does not have the format {shown(format_)} (INVALID_FORMAT.MISMATCH_INPUT)."
         )
     return found
 
@@ -155,9 +154,8 @@ def _format_signature(args: tuple[Node, ...]) -> function.Typed:
     return (args, t.STRING) if known else None
 
 
-def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _format(number: int | float | Decimal, given: int | str) -> str | None:
     """`format_number(number, places)` or `format_number(number, pattern)`."""
-    number, given = args
     if isinstance(given, int):
         if given < 0:
             return None
@@ -198,8 +196,10 @@ def _rounded(number: int | float | Decimal, places: int) -> Decimal:
 
 
 NUMBER_FORMATS: Mapping[str, function.FunctionRow] = {
-    "to_char": replace(value_function(_char_signature, _char, _char_column, aliases=("to_varchar",)), zoned=True),
+    "to_char": function.Function(
+        _char_signature, _char, by_column=by_value(_char, _char_column), aliases=("to_varchar",), zoned=True
+    ),
     "to_number": value_function(_number_signature, _number),
-    "try_to_number": value_function(_number_signature, _number),
+    "try_to_number": value_function(_number_signature, partial(value_or_null, _number)),
     "format_number": value_function(_format_signature, _format),
 }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import coerce
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.time_sums import interval_sum, interval_sum_column
 from deltaskip.sparkexpr.kernels.decimals import compute
@@ -32,7 +33,6 @@ from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arithmetic import BY_ZERO, absolute, arithmetic, arithmetic_type, negated
 from deltaskip.sparkexpr.values.arrow_values import is_true, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.floats import compare_floats
 from deltaskip.sparkexpr.values.intervals import sum_with_interval
 
 _CHECKED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -68,16 +68,6 @@ def _arithmetic_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.
         return _CHECKED[call.name](left, right)
     except pa.ArrowInvalid as error:
         raise EvaluationError(f"A number is out of the range of {sql_name(call.type)}.") from error
-
-
-def _negative_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`-number`."""
-    return _signed(pc.negate_checked, args[0], call)
-
-
-def _absolute_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`abs(number)`."""
-    return _signed(pc.abs_checked, args[0], call)
 
 
 def _sign_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -131,11 +121,11 @@ def _remainder(left: v.Values, right: v.Values, call: n.Call) -> v.Values:
     return v.made(np.fmod(dividend, _no_trap(divisor)), arrow_type(call.type or t.LONG), left, right)
 
 
-def _signed(change: Callable[[Any], Any], values: v.Values, call: n.Call) -> v.Values:
+def _signed(change: Callable[[Any], Any], args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     if isinstance(call.type, t.DecimalType) and call.type.precision > _SIGN_DIGITS:
         raise v.NotByColumn
     try:
-        return change(values)
+        return change(args[0])
     except pa.ArrowInvalid as error:
         raise EvaluationError(f"A number is out of the range of {sql_name(call.type)}.") from error
 
@@ -253,8 +243,6 @@ def _pmod_signature(args: tuple[n.Node, ...]) -> function.Typed:
 
 
 def _pmod(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[1] == 0:
-        raise EvaluationError(BY_ZERO)
     remainder: Any = arithmetic("%", args[0], args[1], call.type)
     if remainder >= 0:
         return remainder
@@ -262,10 +250,6 @@ def _pmod(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     bits = max(32, t.INTEGRAL_BITS[call.type] if call.type is not None else 64)
     moved = (remainder + args[1] + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
     return arithmetic("%", moved, args[1], call.type)
-
-
-def _sign(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
 
 
 @deep
@@ -279,14 +263,9 @@ def _tried(op: str) -> function.Function:
     numbers_only = arithmetic_with(op)
 
     def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        try:
-            if len(moved := _moved_by(op, call.args)) == 2:
-                return interval_sum(args, n.Call("add_interval", moved, call.type), zone)
-            return _compute_arithmetic(op, args, call, zone)
-        except Undecided:
-            raise
-        except EvaluationError:
-            return None
+        if len(moved := _moved_by(op, call.args)) == 2:
+            return value_or_null(interval_sum, args, n.Call("add_interval", moved, call.type), zone)
+        return value_or_null(_compute_arithmetic, op, args, call, zone)
 
     def by_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values | v.Partly:
         try:
@@ -362,21 +341,21 @@ NUMBERS: Mapping[str, function.Function] = {
     "negative": function.Function(
         _same_number,
         lambda args, call, zone: negated(args[0], call.type),
-        by_column=_negative_column,
+        by_column=partial(_signed, pc.negate_checked),
         preimage=of_one(preimages.negative),
         wraps=True,
         directions=(-1,),
     ),
     "positive": function.Function(
         _same_number,
-        lambda args, call, zone: args[0],
+        function.by_row(lambda number: number),
         by_column=lambda args, call, zone: args[0],
         preimage=of_one(preimages.same),
     ),
     "abs": function.Function(
         _same_number,
         lambda args, call, zone: absolute(args[0], call.type),
-        by_column=_absolute_column,
+        by_column=partial(_signed, pc.abs_checked),
         preimage=of_one(preimages.absolute_step),
         wraps=True,
     ),
@@ -390,13 +369,17 @@ NUMBERS: Mapping[str, function.Function] = {
     ),
     **{
         name: function.Function(
-            function.takes(t.DOUBLE, t.DOUBLE), _sign, by_column=_sign_column, preimage=of_one(preimages.sign)
+            function.takes(t.DOUBLE, t.DOUBLE),
+            # A zero keeps its sign.
+            function.by_row(lambda number: math.copysign(1.0, number) if number and number == number else number),
+            by_column=_sign_column,
+            preimage=of_one(preimages.sign),
         )
         for name in ("sign", "signum")
     },
     "isnan": function.Function(
         function.takes(t.BOOLEAN, t.DOUBLE),
-        lambda args, call, zone: args[0] is not None and args[0] != args[0],
+        function.by_row(lambda number: number is not None and number != number),
         False,
         by_column=lambda args, call, zone: is_true(pc.is_nan(args[0])),
         preimage=preimages.is_nan,

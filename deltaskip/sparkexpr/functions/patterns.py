@@ -75,7 +75,7 @@ def _search(rows: pa.Array, pattern: Pattern, groups: Sequence[int], most: int) 
 
 
 def _answer(found: pa.Array, matches: _MatchesOfRows) -> v.Partly | v.Values:
-    return v.Partly(found, matches.unsure) if matches.unsure.any() else found
+    return v.partly(found, matches.unsure)
 
 
 def _data(rows: pa.Array) -> npt.NDArray[np.uint8]:

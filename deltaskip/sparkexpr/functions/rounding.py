@@ -57,8 +57,7 @@ def _whole_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values 
     inside = (found >= -(2.0**63)) & (found < 2.0**63)
     longs = v.made(np.where(inside, found, 0).astype(np.int64), pa.int64(), args[0])
     # NaN becomes 0.
-    beyond = ~inside & ~np.isnan(found) & numpy_values(v.column(args[0]).is_valid())
-    return v.Partly(longs, beyond) if beyond.any() else longs
+    return v.partly(longs, ~inside & ~np.isnan(found) & numpy_values(v.column(args[0]).is_valid()))
 
 
 def _round_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
@@ -135,8 +134,7 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> v.Values | v.Partly:
         # A zero of Java's BigDecimal has no sign.
         found = np.where((given < 0) & (found != 0), -found, found)
     array = v.made(np.where(np.isnan(given), given, found), values.type, values)
-    rest = ~(known | kept)
-    return v.Partly(array, rest) if v.any_set(rest, values) else array
+    return v.partly(array, ~(known | kept), values)
 
 
 def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> v.Values | v.Partly:

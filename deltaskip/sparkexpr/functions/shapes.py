@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import PredicateError, shown
 from deltaskip.extras import install_command
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.coerce import implicit_cast, type_of
+from deltaskip.sparkexpr.coerce import implicit_cast, implicit_casts, type_of
 from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
@@ -62,10 +62,6 @@ def _parsed(wkb: Any) -> Any:
         raise EvaluationError(f"A shape cannot be read as WKB: {str(error).rstrip('.')}.") from error
 
 
-def _from_text(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return _wkb_of(args[0])
-
-
 def _column_from_text(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     return pa.array(_wkb_of(np.asarray(v.column(args[0]).to_numpy(zero_copy_only=False), dtype=object)), pa.binary())
 
@@ -83,23 +79,15 @@ def _wkb_of(text: Any) -> Any:
 _NO_WKB = "The bytes are not WKB (WKB_PARSE_ERROR)."
 
 
-def _from_wkb(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if not is_wkb(args[0]):
+def _from_wkb(wkb: bytes, srid: int = 0) -> object:
+    if not is_wkb(wkb):
         raise EvaluationError(_NO_WKB)
-    return args[0]
+    return wkb
 
 
 def _column_from_wkb(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     if first_not_wkb(v.column(args[0])) is not None:
         raise EvaluationError(_NO_WKB)
-    return v.column(args[0])
-
-
-def _unchanged(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    return args[0]
-
-
-def _same_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     return v.column(args[0])
 
 
@@ -160,8 +148,8 @@ def _two_shapes(name: str, distance: bool = False) -> function.Signature:
             raise PredicateError(
                 f"{name} compares shapes of {known[0]} and {known[1]}: give the SRID of the column, or transform one."
             )
-        far = [implicit_cast(arg, t.DOUBLE) for arg in args[2:]]
-        return None if None in far else ((*args[:2], *(arg for arg in far if arg is not None)), t.BOOLEAN)
+        far = implicit_casts(args[2:], [t.DOUBLE])
+        return None if far is None else ((*args[:2], *far), t.BOOLEAN)
 
     return signature
 
@@ -198,12 +186,8 @@ def _by_column(name: str) -> function.ByColumn:
 def related(name: str, args: Sequence[v.Values]) -> pa.Array:
     """Return whether shapes are related, of which at least one is a column; null where an argument is null.
 
-    Args:
-        name: The predicate, one of SHAPE_PREDICATES.
-        args: Two shapes as WKB, and for st_dwithin the distance.
-
-    Raises:
-        EvaluationError: A shape is not WKB, or shapely is not installed (Undecided).
+    name: One of SHAPE_PREDICATES. args: Two shapes as WKB, and for st_dwithin the distance.
+    Raises EvaluationError if a shape is not WKB, or shapely is not installed (Undecided).
     """
     method = name.removeprefix("st_")
     shapely, (left, right) = library(), map(_shapes, args[:2])
@@ -300,12 +284,19 @@ def _predicate(name: str, distance: bool = False) -> function.Function:
 
 
 SHAPES: Mapping[str, function.FunctionRow] = {
-    "st_geomfromwkb": function.Function(_made(t.BINARY), _from_wkb, by_column=_column_from_wkb),
+    "st_geomfromwkb": function.Function(_made(t.BINARY), function.by_row(_from_wkb), by_column=_column_from_wkb),
     "st_geomfromtext": function.Function(
-        _made(t.STRING), _from_text, by_column=_column_from_text, aliases=("st_geomfromwkt",)
+        _made(t.STRING),
+        function.by_row(lambda text, srid=0: _wkb_of(text)),
+        by_column=_column_from_text,
+        aliases=("st_geomfromwkt",),
     ),
-    "st_geogfromwkb": function.Function(_geography, _from_wkb, by_column=_column_from_wkb),
-    "st_asbinary": function.Function(_of_shape(t.BINARY), _unchanged, by_column=_same_column),
+    "st_geogfromwkb": function.Function(_geography, function.by_row(_from_wkb), by_column=_column_from_wkb),
+    "st_asbinary": function.Function(
+        _of_shape(t.BINARY),
+        function.by_row(lambda wkb: wkb),
+        by_column=lambda args, call, zone: v.column(args[0]),
+    ),
     "st_srid": function.Function(_of_shape(t.INTEGER), _srid, by_column=_srid_column),
     "st_intersects": _predicate("ST_Intersects"),
     "st_contains": _predicate("ST_Contains"),

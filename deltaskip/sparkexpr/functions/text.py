@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,19 +21,8 @@ from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.functions.by_value import value_function
-from deltaskip.sparkexpr.functions.function import (
-    ByColumn,
-    Compute,
-    Function,
-    FunctionRow,
-    Replaced,
-    Typed,
-    backwards,
-    takes,
-    text_or_bytes,
-    with_counts,
-)
+from deltaskip.sparkexpr.functions import function as f
+from deltaskip.sparkexpr.functions.by_value import by_value, value_function
 from deltaskip.sparkexpr.functions.text_parts import TEXT_PARTS, nothing
 from deltaskip.sparkexpr.kernels.text_matches import likes
 from deltaskip.sparkexpr.kernels.text_parts import capitalized, has_parts
@@ -53,20 +44,22 @@ _MOST_REPEATED = 1 << 10
 _MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29
 _EIGHT = v.constant_of(8, pa.int32())
 _QUOTE = v.constant_of("'", pa.string())
-_PADS: Mapping[t.DataType | None, str | bytes] = {t.STRING: " ", t.BINARY: b"\0"}
 _BACKSLASH = n.Literal("\\", t.STRING)
+# The length of a string is in characters.
+_LENGTHS = {pa.binary(): pc.binary_length, pa.string(): pc.utf8_length}
 
 
-def _upper_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
-    return _with_rest(pc.ascii_upper(args[0]), args[0], lambda text: strings.cased(text, True))
-
-
-def _lower_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
-    return _with_rest(pc.ascii_lower(args[0]), args[0], lambda text: strings.cased(text, False))
-
-
-def _initcap_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
-    return _with_rest(capitalized(args[0]), args[0], _capitals)
+def _cased(upper: bool, alias: str) -> f.Function:
+    of_ascii = pc.ascii_upper if upper else pc.ascii_lower
+    change = partial(strings.cased, upper=upper)
+    return value_function(
+        f.takes(t.STRING, t.STRING),
+        change,
+        lambda args, call, zone: _with_rest(of_ascii(args[0]), args[0], change),
+        binary_only=True,
+        aliases=(alias,),
+        preimage=preimages.cased_text(upper),
+    )
 
 
 def _capitals(text: str) -> str:
@@ -91,20 +84,6 @@ class _Titles(dict[int, str]):
 _TITLES = _Titles()
 
 
-def _contains_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`contains(text, part)`."""
-    if not v.is_constant(args[1]):
-        return with_parts(args[0], args[1], 1)
-    return pc.match_substring(v.column(args[0]), v.constant(args[1]))
-
-
-def _ends_with_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`endswith(text, part)`."""
-    if not v.is_constant(args[1]):
-        return with_parts(args[0], args[1], 2)
-    return pc.ends_with(v.column(args[0]), v.constant(args[1]))
-
-
 def with_parts(text: v.Values, part: pa.Array, place: int) -> v.Values:
     """Return whether each string has the part of its row at `place` (see kernels.text_parts.has_parts)."""
     if any(each.type not in (pa.string(), pa.binary()) for each in (text, part)):
@@ -115,11 +94,6 @@ def with_parts(text: v.Values, part: pa.Array, place: int) -> v.Values:
 def _reverse_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     ascii_only = pc.all(pc.string_is_ascii(v.column(args[0]))).as_py() is not False
     return (pc.ascii_reverse if ascii_only else pc.utf8_reverse)(args[0])
-
-
-def _length_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`length(text)` in characters; the length of binary is in bytes."""
-    return (pc.binary_length if args[0].type == pa.binary() else pc.utf8_length)(args[0])
 
 
 def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -181,8 +155,7 @@ def like_rows(text: v.Values, patterns: pa.Array, escape: str, case_insensitive:
             given[at] = lowered
     found = likes(given[0], given[1], escape)
     rest |= numpy_values(filled(found, 0)) == 2
-    truth = pc.equal(found, v.constant_of(1, pa.uint8()))
-    return v.Partly(truth, rest) if rest.any() else truth
+    return v.partly(pc.equal(found, v.constant_of(1, pa.uint8())), rest)
 
 
 def _like_node(insensitive: bool, text: n.Node, pattern: n.Node, escape: n.Node = _BACKSLASH) -> n.Node | None:
@@ -210,11 +183,11 @@ def _with_rest(found: Any, text: v.Values, change: Callable[[str], str] | None =
     return pc.if_else(ascii_only, found, v.scattered(changed, rest))
 
 
-def _concat_signature(args: tuple[n.Node, ...]) -> Typed:
+def _concat_signature(args: tuple[n.Node, ...]) -> f.Typed:
     target = t.BINARY if args and all(type_of(arg) == t.BINARY for arg in args) else t.STRING
     if any(map(_is_text_of_joined, args)):
         return None
-    return takes(target, *[target] * len(args))(args)
+    return f.takes(target, *[target] * len(args))(args)
 
 
 def _is_text_of_joined(node: n.Node) -> bool:
@@ -228,69 +201,66 @@ def _is_text_of_joined(node: n.Node) -> bool:
     return False
 
 
-def _of_texts(
-    result: t.DataType, count: int, compute: Callable[..., object], by_column: ByColumn | None = None, *aliases: str
-) -> Function:
-    """A function of `count` strings that requires UTF8_BINARY."""
-    return value_function(
-        takes(result, *[t.STRING] * count),
-        lambda args, call, zone: compute(*args),
-        by_column,
-        binary_only=True,
-        aliases=aliases,
-    )
-
-
-def _part_signature(args: tuple[n.Node, ...]) -> Typed:
+def _part_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept two strings, or two binary values."""
     of = t.BINARY if [type_of(arg) for arg in args] == [t.BINARY, t.BINARY] else t.STRING
     if of == t.STRING:
         comparison_collation(*args)
-    return takes(t.BOOLEAN, of, of)(args)
+    return f.takes(t.BOOLEAN, of, of)(args)
 
 
-def _part(compute: Callable[[Any, Any], object], by_column: ByColumn) -> Function:
-    """A function that returns whether a string or binary value contains, starts or ends with another."""
-    return value_function(_part_signature, lambda args, call, zone: compute(*args), by_column, binary_only=True)
+def _part(
+    compute: Callable[[Any, Any], object], by_column: Callable[[pa.Array, Any], pa.Array], place: int
+) -> f.Function:
+    """A function that returns whether a string or binary value has another at `place` (see `with_parts`).
+
+    by_column: Computes a column of values with a constant part.
+    """
+
+    def columns(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+        if not v.is_constant(args[1]):
+            return with_parts(args[0], args[1], place)
+        return by_column(v.column(args[0]), v.constant(args[1]))
+
+    return value_function(_part_signature, compute, columns, binary_only=True)
 
 
-def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
+def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> f.Function:
     """A function that trims characters, by default blanks, from the ends of a string.
 
     text_first: Whether the string is the first argument and the characters the second.
     """
     trimmed = pc.utf8_trim if at_start and at_end else pc.utf8_ltrim if at_start else pc.utf8_rtrim
 
-    def parts(args: Sequence[Any]) -> tuple[Any, Any]:
-        if len(args) == 1:
-            return args[0], None
-        return (args[0], args[1]) if text_first else (args[1], args[0])
+    def parts(args: Sequence[Any]) -> Sequence[Any]:
+        return args if text_first else args[::-1]
 
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        text, characters = parts(args)
-        return strings.trimmed(text, " " if characters is None else characters, at_start, at_end)
+    def compute(*args: str) -> str:
+        text, characters = (*parts(args), " ")[:2]
+        return strings.trimmed(text, characters, at_start, at_end)
 
     def columns(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-        text, characters = parts(args)
-        unwanted = " " if characters is None else v.constant(characters)
+        text, *characters = parts(args)
+        unwanted = v.constant(characters[0]) if characters else " "
         return trimmed(v.column(text), unwanted) if unwanted else v.column(text)
 
     preimage = preimages.trimmed_steps(at_start, at_end, text_first)
-    signature = takes(t.STRING, t.STRING, t.STRING, optional=1)
+    signature = f.takes(t.STRING, t.STRING, t.STRING, optional=1)
     function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
-    return function if text_first else replace(function, order=backwards)
+    return function if text_first else replace(function, order=f.backwards)
 
 
-def _concat_ws_signature(args: tuple[n.Node, ...]) -> Typed:
+def _concat_ws_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept strings; arrays of strings are left to Spark."""
-    return takes(t.STRING, *[t.STRING] * len(args))(args) if args else None
+    return f.takes(t.STRING, *[t.STRING] * len(args))(args) if args else None
 
 
-def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[0] is None:
+def concat_ws(separator: str | None, *parts: Any) -> object:
+    """`concat_ws(separator, parts)` of strings and arrays of strings."""
+    if separator is None:
         return None
-    known = [text for text in args[1:] if text is not None]
-    return strings.concat([piece for text in known for piece in (args[0], text)][1:], "")
+    texts = [text for each in parts for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
+    return strings.concat([piece for text in texts for piece in (separator, text)][1:], "")
 
 
 def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -319,26 +289,25 @@ def _check_sizes(sizes: pa.Array) -> None:
         raise v.NotByColumn
 
 
-def _padded_signature(args: tuple[n.Node, ...]) -> Typed:
+def _padded_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept a string or binary, a length, and an optional padding: by default a blank, or a zero byte for binary."""
     types = {type_of(arg) for arg in (*args[:1], *args[2:])}
     if {t.BINARY, t.VOID} <= types:
         return None
     of = t.BINARY if types == {t.BINARY} else t.STRING
-    return with_counts(takes(of, of, t.INTEGER, of, optional=1), 1)(args)
+    return f.with_counts(f.takes(of, of, t.INTEGER, of, optional=1), 1)(args)
 
 
-def _padded(left: bool) -> Compute:
-    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        pad = args[2] if len(args) == 3 else _PADS[call.type]
-        return strings.padded(args[0], args[1], pad, left)
+def _padded(left: bool) -> f.Function:
+    def compute(text: str | bytes, length: int, pad: str | bytes | None = None) -> object:
+        return strings.padded(text, length, (" " if isinstance(text, str) else b"\0") if pad is None else pad, left)
 
-    return compute
+    return value_function(_padded_signature, compute, _padded_column)
 
 
 def _padded_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`lpad(text, width, pad)` and `rpad`."""
-    pads = args[2] if len(args) == 3 else v.constant_of(_PADS[call.type], args[0].type)
+    pads = args[2] if len(args) == 3 else v.constant_of(" " if call.type == t.STRING else b"\0", args[0].type)
     text, widths, pads = v.arrays_of(args[0], args[1], pads)
     _check_sizes(widths)
     return padded(text, widths, pads, call.name == "lpad")
@@ -348,7 +317,7 @@ def _bytes_of(value: str | bytes) -> int:
     return len(value.encode() if isinstance(value, str) else value)
 
 
-def _collation_name(args: tuple[n.Node, ...]) -> Typed:
+def _collation_name(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept a string, and return the name of its collation as a constant."""
     if len(args) != 1 or type_of(args[0]) not in (t.STRING, t.VOID):
         return None
@@ -365,10 +334,10 @@ def _collated(text: n.Node, name: n.Node) -> n.Node | None:
     return n.Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
-def _read_signature(args: tuple[n.Node, ...]) -> Typed:
+def _read_signature(args: tuple[n.Node, ...]) -> f.Typed:
     """Accept a string and its length, or a nested value and the text of its type with lengths."""
     type_ = type_of(args[0])
-    return (args, type_) if type_ is not None and is_nested(type_) else takes(t.STRING, t.STRING, t.INTEGER)(args)
+    return (args, type_) if type_ is not None and is_nested(type_) else f.takes(t.STRING, t.STRING, t.INTEGER)(args)
 
 
 def _read(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
@@ -385,72 +354,74 @@ def _read_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values
     return char_padded(v.column(args[0]), parse_type_text(wanted))
 
 
-TEXT: Mapping[str, FunctionRow] = {
+TEXT: Mapping[str, f.FunctionRow] = {
     **TEXT_PARTS,
-    "startswith": Replaced(n.StartsWith, 2),
-    "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
-    "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
+    "startswith": f.Replaced(n.StartsWith, 2),
+    "like": f.Replaced(lambda *args: _like_node(False, *args), 2, 3),
+    "ilike": f.Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
-        with_counts(takes(t.STRING, t.STRING, t.INTEGER), 1),
-        lambda args, call, zone: strings.repeated(args[0], args[1]),
+        f.with_counts(f.takes(t.STRING, t.STRING, t.INTEGER), 1),
+        strings.repeated,
         _repeat_column,
         preimage=preimages.start_of(least=1),
     ),
-    **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
-    n.PADDED: value_function(_read_signature, _read, _read_column),
-    "space": value_function(
-        with_counts(takes(t.STRING, t.INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
+    "lpad": _padded(left=True),
+    "rpad": _padded(left=False),
+    n.PADDED: f.Function(_read_signature, _read, by_column=by_value(_read, _read_column)),
+    "space": value_function(f.with_counts(f.takes(t.STRING, t.INTEGER), 0), partial(strings.repeated, " ")),
+    "concat_ws": f.Function(
+        _concat_ws_signature,
+        f.by_row(concat_ws),
+        False,
+        by_column=_concat_ws_column,
+        preimage=preimages.start_of(at=1),
     ),
-    "concat_ws": Function(
-        _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
-    ),
-    "bit_length": Function(
-        text_or_bytes(t.INTEGER),
-        lambda args, call, zone: 8 * _bytes_of(args[0]),
+    "bit_length": f.Function(
+        f.text_or_bytes(t.INTEGER),
+        f.by_row(lambda value: 8 * _bytes_of(value)),
         by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
     ),
-    "upper": replace(
-        _of_texts(t.STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
-        preimage=preimages.cased_text(True),
+    "upper": _cased(True, "ucase"),
+    "lower": _cased(False, "lcase"),
+    "initcap": value_function(
+        f.takes(t.STRING, t.STRING),
+        strings.capitalized,
+        lambda args, call, zone: _with_rest(capitalized(args[0]), args[0], _capitals),
+        binary_only=True,
     ),
-    "lower": replace(
-        _of_texts(t.STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
-        preimage=preimages.cased_text(False),
-    ),
-    "initcap": _of_texts(t.STRING, 1, strings.capitalized, _initcap_column),
     "trim": _trim(True, True),
     "btrim": _trim(True, True, text_first=True),
     "ltrim": _trim(True, False),
     "rtrim": _trim(False, True),
-    "contains": _part(lambda text, part: part in text, _contains_column),
-    "endswith": _part(lambda text, part: text.endswith(part), _ends_with_column),
+    "contains": _part(operator.contains, pc.match_substring, 1),
+    "endswith": _part(lambda text, part: text.endswith(part), pc.ends_with, 2),
     "reverse": value_function(
-        takes(t.STRING, t.STRING), lambda args, call, zone: args[0][::-1], _reverse_column, preimage=preimages.REVERSED
+        f.takes(t.STRING, t.STRING), lambda text: text[::-1], _reverse_column, preimage=preimages.REVERSED
     ),
     "quote": value_function(
-        takes(t.STRING, t.STRING),
-        lambda args, call, zone: "'" + args[0].replace("'", "\\'") + "'",
+        f.takes(t.STRING, t.STRING),
+        lambda text: "'" + text.replace("'", "\\'") + "'",
         _quote_column,
         preimage=injective(lambda text, call: text[1:-1].replace("\\'", "'")),
     ),
-    "length": Function(
-        text_or_bytes(t.INTEGER),
-        lambda args, call, zone: len(args[0]),
-        by_column=_length_column,
+    "length": f.Function(
+        f.text_or_bytes(t.INTEGER),
+        f.by_row(len),
+        by_column=lambda args, call, zone: _LENGTHS[args[0].type](args[0]),
         aliases=("len", "char_length", "character_length"),
     ),
-    "octet_length": Function(
-        text_or_bytes(t.INTEGER),
-        lambda args, call, zone: _bytes_of(args[0]),
+    "octet_length": f.Function(
+        f.text_or_bytes(t.INTEGER),
+        f.by_row(_bytes_of),
         by_column=lambda args, call, zone: pc.binary_length(args[0]),
     ),
-    "concat": Function(
+    "concat": f.Function(
         _concat_signature,
         lambda args, call, zone: strings.concat(args, b"" if call.type == t.BINARY else ""),
         by_column=_concat_column,
         preimage=preimages.concatenated,
     ),
-    "collation": Function(_collation_name, lambda args, call, zone: args[0]),
-    "collate": Replaced(_collated, 2),
+    "collation": f.Function(_collation_name, f.by_row(lambda name: name)),
+    "collate": f.Replaced(_collated, 2),
 }
 """Functions of whole strings and of their parts."""

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +20,6 @@ from deltaskip.sparkexpr.kernels.text_parts import before_delimiter, byte_slices
 from deltaskip.sparkexpr.kernels.text_rows import slices
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.preimages import text_steps as preimages
-from deltaskip.sparkexpr.preimages.steps import Preimage
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID
 from deltaskip.sparkexpr.values import strings
 from deltaskip.sparkexpr.values import vectors as v
@@ -63,11 +61,6 @@ def _substring_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.V
     return slices(*v.arrays_of(args[0], args[1], length))
 
 
-def _left_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`left(text, length)`."""
-    return _substring_column((args[0], _ONE, args[1]), call, zone)
-
-
 def _right_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`right(text, length)`."""
     if not v.is_constant(args[1]):
@@ -76,11 +69,6 @@ def _right_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Value
         return slices(text, pc.negate(length), pc.if_else(there, _MOST_CHARACTERS, v.constant_of(0, pa.int32())))
     length = v.constant(args[1])
     return sliced(v.column(args[0]), -length, _MOST) if length > 0 else sliced(v.column(args[0]), 1, 0)
-
-
-def _overlay(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    text, new, position = args[:3]
-    return strings.overlaid(text, new, position, args[3] if len(args) == 4 else -1)
 
 
 def _overlay_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -143,11 +131,6 @@ def _translate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.V
     return translated(v.column(args[0]), arrow_array(old, pa.int32()), arrow_array(new, pa.int32()))
 
 
-def _locate(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
-    return strings.locate(part, text, args[2] if len(args) == 3 else 1)
-
-
 def _locate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`locate(part, text, start)` with constants, and `instr`, which exchanges part and text."""
     part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
@@ -208,12 +191,12 @@ def _elt_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return None if typed is None else ((*typed[0], *(value for value in cast if value is not None)), of)
 
 
-def _elt(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-    if args[0] is None:
+def _elt(number: int | None, *values: object) -> object:
+    if number is None:
         return None
-    if not 1 <= args[0] < len(args):
-        raise EvaluationError(f"There is no value {args[0]} of {len(args) - 1} (INVALID_ARRAY_INDEX).")
-    return args[args[0]]
+    if not 1 <= number <= len(values):
+        raise EvaluationError(f"There is no value {number} of {len(values)} (INVALID_ARRAY_INDEX).")
+    return values[number - 1]
 
 
 def _elt_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -228,10 +211,10 @@ def _elt_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     return pc.choose(pc.subtract(args[0], _ONE), *(v.as_array(each, len(args[0])) for each in args[1:]))
 
 
-def _levenshtein(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
+def _levenshtein(left: str, right: str, most: int | None = None) -> int:
     """`levenshtein(left, right, most)`: -1 for a greater distance."""
-    found = strings.edit_distance(args[0], args[1])
-    return found if len(args) == 2 or found <= args[2] else -1
+    found = strings.edit_distance(left, right)
+    return found if most is None or found <= most else -1
 
 
 def _levenshtein_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -239,58 +222,43 @@ def _levenshtein_signature(args: tuple[n.Node, ...]) -> function.Typed:
     return None if any(map(is_nullable, args[2:])) else _TEXTS_AND_COUNT(args)
 
 
-def _of_texts(
-    signature: function.Signature,
-    compute: Callable[..., object],
-    by_column: Any = None,
-    *,
-    binary_only: bool = True,
-    preimage: Preimage | None = None,
-) -> function.Function:
-    def one(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
-        return compute(*args)
-
-    return value_function(signature, one, by_column, binary_only=binary_only, preimage=preimage)
-
-
 TEXT_PARTS: Mapping[str, function.FunctionRow] = {
     "substring": value_function(
         function.with_counts(function.text_or_bytes(None, INTEGER, INTEGER, optional=1), 1, 2),
-        lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
+        strings.substring,
         _substring_column,
         aliases=("substr",),
         preimage=preimages.substring_steps,
     ),
-    "left": _of_texts(
+    "left": value_function(
         function.with_counts(function.text_or_bytes(None, INTEGER), 1),
-        strings.left,
-        _left_column,
-        binary_only=False,
+        lambda text, length: strings.substring(text, 1, length),
+        lambda args, call, zone: _substring_column((args[0], _ONE, args[1]), call, zone),
         preimage=preimages.left_part,
     ),
-    "right": _of_texts(
-        function.with_counts(function.takes(STRING, STRING, INTEGER), 1),
-        strings.right,
-        _right_column,
-        binary_only=False,
+    "right": value_function(
+        function.with_counts(function.takes(STRING, STRING, INTEGER), 1), strings.right, _right_column
     ),
-    "overlay": value_function(_overlay_signature, _overlay, _overlay_column),
-    "substring_index": _of_texts(
-        function.with_counts(function.takes(STRING, STRING, STRING, INTEGER), 2),
-        _before,
-        _before_column,
-        preimage=preimages.up_to_delimiter,
+    "overlay": value_function(_overlay_signature, strings.overlaid, _overlay_column),
+    **{
+        name: value_function(
+            function.with_counts(function.takes(STRING, STRING, STRING, INTEGER), 2),
+            compute,
+            by_column,
+            binary_only=True,
+            preimage=preimages.up_to_delimiter,
+        )
+        for name, compute, by_column in (
+            ("substring_index", _before, _before_column),
+            ("split_part", _split_part, _split_part_column),
+        )
+    },
+    "translate": value_function(
+        function.takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column, binary_only=True
     ),
-    "split_part": _of_texts(
-        function.with_counts(function.takes(STRING, STRING, STRING, INTEGER), 2),
-        _split_part,
-        _split_part_column,
-        preimage=preimages.up_to_delimiter,
-    ),
-    "translate": _of_texts(function.takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
     "instr": value_function(
         function.takes(INTEGER, STRING, STRING),
-        _locate,
+        lambda text, part: strings.locate(part, text),
         _locate_column,
         binary_only=True,
         preimage=preimages.found_at(text=0, part=1),
@@ -298,7 +266,7 @@ TEXT_PARTS: Mapping[str, function.FunctionRow] = {
     **{
         name: value_function(
             _TEXTS_AND_COUNT,
-            _locate,
+            strings.locate,
             _locate_column,
             binary_only=True,
             instead=_locating,
@@ -306,15 +274,17 @@ TEXT_PARTS: Mapping[str, function.FunctionRow] = {
         )
         for name in ("locate", "position")
     },
-    "replace": _of_texts(
-        function.takes(STRING, STRING, STRING, STRING, optional=1),
-        lambda text, old, new="": strings.replaced(text, old, new),
-        _replace_column,
+    "replace": value_function(
+        function.takes(STRING, STRING, STRING, STRING, optional=1), strings.replaced, _replace_column, binary_only=True
     ),
-    "find_in_set": _of_texts(
-        function.takes(INTEGER, STRING, STRING), _find_in_set, _find_in_set_column, preimage=preimages.found_in_set
+    "find_in_set": value_function(
+        function.takes(INTEGER, STRING, STRING),
+        _find_in_set,
+        _find_in_set_column,
+        binary_only=True,
+        preimage=preimages.found_in_set,
     ),
-    "elt": function.Function(_elt_signature, _elt, False, by_column=_elt_column),
+    "elt": function.Function(_elt_signature, function.by_row(_elt), False, by_column=_elt_column),
     "levenshtein": value_function(_levenshtein_signature, _levenshtein),
-    "soundex": value_function(function.exactly(STRING, STRING), lambda args, call, zone: strings.soundex(args[0])),
+    "soundex": value_function(function.exactly(STRING, STRING), strings.soundex),
 }

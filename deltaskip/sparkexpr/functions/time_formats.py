@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.values import time_patterns as p
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING
 from deltaskip.sparkexpr.values.calendar import (
@@ -32,20 +34,6 @@ from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.sparkexpr.values.time_columns import civil, first_of_month, within_limits
 from deltaskip.sparkexpr.values.time_parsing import parsed_time
-from deltaskip.sparkexpr.values.time_patterns import (
-    DAY_LETTERS,
-    OFFSET_LETTERS,
-    DateText,
-    PatternField,
-    PatternItem,
-    Section,
-    TimeText,
-    formatted,
-    local_and_offset,
-    offset_text,
-    pattern_items,
-    zone_text,
-)
 from deltaskip.sparkexpr.values.zones import instants, local_times
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", t.STRING)
@@ -56,8 +44,8 @@ _YEAR_1000 = days_from_civil(1000, 1, 2) * MICROS_PER_DAY
 
 
 def _written(micros: int, pattern: str, zone: Zone) -> str:
-    local, offset = local_and_offset(micros, zone)
-    return formatted(local, pattern, offset, zone)
+    local, offset = p.local_and_offset(micros, zone)
+    return p.formatted(local, pattern, offset, zone)
 
 
 def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: v.Values) -> pa.Array:
@@ -65,36 +53,42 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: v.Value
     local = local_times(micros, zone)
     day, time = local // MICROS_PER_DAY, local % MICROS_PER_DAY
     parts: list[v.Values] = []
-    for kind, items in _groups(pattern_items(pattern)):
+    for kind, items in _groups(p.pattern_items(pattern)):
         match kind if items else None:
             case "day":
-                parts.append(_of_cells(day, items, lambda cell: DateText(cell).text, given, _dates_in))
+                parts.append(_of_cells(day, items, lambda cell: p.DateText(cell).text, given, _dates_in))
             case "minute":
                 minutes = time // MICROS_PER_MINUTE
                 parts.append(
-                    _of_cells(minutes, items, lambda cell: TimeText(cell * MICROS_PER_MINUTE).text, given, _minutes_in)
+                    _of_cells(
+                        minutes,
+                        items,
+                        lambda cell: p.TimeText(cell * MICROS_PER_MINUTE).text,
+                        given,
+                        _minutes_in,
+                    )
                 )
             case "second":
                 seconds = time % MICROS_PER_MINUTE // MICROS_PER_SECOND
-                parts.append(_of_cells(seconds, items, lambda cell: TimeText(cell * MICROS_PER_SECOND).text, given))
+                parts.append(_of_cells(seconds, items, lambda cell: p.TimeText(cell * MICROS_PER_SECOND).text, given))
             case "fraction":
                 parts += [_fraction(time % MICROS_PER_SECOND, item, given) for item in items]
             case "offset":
                 offsets = (local - micros) // MICROS_PER_SECOND
-                parts.append(_of_cells(offsets, items, lambda cell: lambda field: offset_text(field, cell), given))
+                parts.append(_of_cells(offsets, items, lambda cell: lambda field: p.offset_text(field, cell), given))
             case "zone" | "":
-                parts.append(v.constant_of(_joined(items, lambda field: zone_text(field, zone)), pa.string()))
+                parts.append(v.constant_of(_joined(items, lambda field: p.zone_text(field, zone)), pa.string()))
     if all(isinstance(part, pa.Scalar) for part in parts):
         # The pattern has no fields; only NULL depends on the time.
-        parts.append(_of_cells(np.zeros(len(local), np.int64), [], lambda cell: DateText(cell).text, given))
+        parts.append(_of_cells(np.zeros(len(local), np.int64), [], lambda cell: p.DateText(cell).text, given))
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, NOTHING)
 
 
-def _groups(items: Sequence[PatternItem]) -> Iterator[tuple[str, list[str | PatternField]]]:
+def _groups(items: Sequence[p.PatternItem]) -> Iterator[tuple[str, list[str | p.PatternField]]]:
     """Group adjacent items of a pattern that depend on the same part of a time, together with adjacent literals."""
-    kind, group = "", list[str | PatternField]()
+    kind, group = "", list[str | p.PatternField]()
     for item in _flat(items):
-        if isinstance(item, PatternField):
+        if isinstance(item, p.PatternField):
             found = _kind(item)
             if kind not in ("", found) or found == "fraction":
                 yield kind, group
@@ -107,30 +101,30 @@ def _groups(items: Sequence[PatternItem]) -> Iterator[tuple[str, list[str | Patt
     yield kind, group
 
 
-def _flat(items: Sequence[PatternItem]) -> Iterator[str | PatternField]:
+def _flat(items: Sequence[p.PatternItem]) -> Iterator[str | p.PatternField]:
     for item in items:
-        if isinstance(item, Section):
+        if isinstance(item, p.Section):
             yield from _flat(item.items)
         else:
             yield item
 
 
-def _kind(field: PatternField) -> str:
-    if field.letter in DAY_LETTERS:
+def _kind(field: p.PatternField) -> str:
+    if field.letter in p.DAY_LETTERS:
         return "day"
-    if field.letter in OFFSET_LETTERS:
+    if field.letter in p.OFFSET_LETTERS:
         return "offset"
     return {"V": "zone", "z": "zone", "s": "second", "S": "fraction"}.get(field.letter, "minute")
 
 
-def _joined(items: Sequence[str | PatternField], text: Callable[[PatternField], str]) -> str:
+def _joined(items: Sequence[str | p.PatternField], text: Callable[[p.PatternField], str]) -> str:
     return "".join([item if isinstance(item, str) else text(item) for item in items])
 
 
 def _of_cells(
     cells: np.ndarray,
-    items: Sequence[str | PatternField],
-    text: Callable[[int], Callable[[PatternField], str]],
+    items: Sequence[str | p.PatternField],
+    text: Callable[[int], Callable[[p.PatternField], str]],
     given: v.Values,
     fields: Callable[[np.ndarray], Mapping[str, np.ndarray]] | None = None,
 ) -> pa.Array:
@@ -161,7 +155,7 @@ def _minutes_in(minutes: np.ndarray) -> Mapping[str, np.ndarray]:
     return {"H": minutes // 60, "m": minutes % 60}
 
 
-def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray], count: int) -> pa.Array | None:
+def _digits(items: Sequence[str | p.PatternField], fields: Mapping[str, np.ndarray], count: int) -> pa.Array | None:
     """Strings in which each number has as many digits as its field has letters; None for other fields and years."""
     columns: list[int | np.ndarray] = []
     for item in items:
@@ -181,9 +175,9 @@ def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(cells)])
 
 
-def _fraction(micros: np.ndarray, field: str | PatternField, given: v.Values) -> pa.Array:
+def _fraction(micros: np.ndarray, field: str | p.PatternField, given: v.Values) -> pa.Array:
     """The digits of the fraction of a second."""
-    assert isinstance(field, PatternField)
+    assert isinstance(field, p.PatternField)
     count = min(field.count, 6)
     cut = v.made(micros // 10 ** (6 - count), pa.int64(), given)
     digits = pc.utf8_lpad(pc.cast(cut, pa.string()), count, "0")
@@ -217,20 +211,12 @@ def _read(args: tuple[Any, ...], call: Call, zone: Zone, local: bool = False) ->
     return int(args[0]) if len(args) == 1 else parsed_time(args[0], args[1], None if local else zone)
 
 
-def _read_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
-    return whole_seconds(_read(args, call, zone))
-
-
 def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if len(args) == 2:
         # A pattern that Spark refuses still fails.
-        pattern_items(args[1], parsing=True)
-    try:
-        return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], t.STRING, call.type or t.DATE, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
+        p.pattern_items(args[1], parsing=True)
+        return value_or_null(_read, args, call, zone)
+    return value_or_null(cast_value, args[0], t.STRING, call.type or t.DATE, zone)
 
 
 def _read_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
@@ -239,21 +225,15 @@ def _read_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values |
         return args[0]
     pattern = v.constant(args[1])
     micros, unlike = _micros_read(v.column(args[0]), pattern, None if call.type == t.TIMESTAMP_NTZ else zone)
-    found = v.made(micros, arrow_type(call.type or t.TIMESTAMP), args[0])
-    return v.Partly(found, unlike) if unlike.any() else found
+    return v.partly(v.made(micros, arrow_type(call.type or t.TIMESTAMP), args[0]), unlike)
 
 
 def _seconds_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """`unix_timestamp(time)`, rounded towards zero."""
-    if len(args) == 1:
-        micros, unlike = v.numbers(v.column(args[0])), None
-    else:
-        micros, unlike = _micros_read(v.column(args[0]), v.constant(args[1]), zone)
-    seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
-    found = v.made(seconds, pa.int64(), args[0])
-    if unlike is None:
-        return within_limits(found, args[0])
-    return v.Partly(found, unlike) if unlike.any() else found
+    given = v.column(args[0])
+    micros, unlike = _micros_read(given, v.constant(args[1]), zone) if len(args) > 1 else (v.numbers(given), None)
+    found = v.made(whole_seconds(micros), pa.int64(), given)
+    return within_limits(found, given) if unlike is None else v.partly(found, unlike)
 
 
 def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.ndarray, np.ndarray]:
@@ -298,19 +278,19 @@ def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.n
     return found, ~known if rows is None else rows & ~known
 
 
-def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
+def _layout(pattern: str) -> list[tuple[str | p.PatternField, int]]:
     """The parts of a pattern with their widths in bytes. Raises NotByColumn if a width is not fixed."""
-    found: list[tuple[str | PatternField, int]] = []
+    found: list[tuple[str | p.PatternField, int]] = []
     seen: set[str] = set()
     digits = False
-    for item in pattern_items(pattern, parsing=True):
+    for item in p.pattern_items(pattern, parsing=True):
         if isinstance(item, str):
             found.append((item, len(item.encode())))
             digits = digits and not item
             continue
-        letter = item.letter.replace("L", "M") if isinstance(item, PatternField) else ""
+        letter = item.letter.replace("L", "M") if isinstance(item, p.PatternField) else ""
         if (
-            not isinstance(item, PatternField)
+            not isinstance(item, p.PatternField)
             or item.era
             or item.count not in _FIXED.get(item.letter, ())
             or letter in seen
@@ -327,7 +307,7 @@ def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
     return found
 
 
-def _reading(result: t.DataType, other: tuple[t.DataType, ...] = ()) -> Callable[[tuple[Node, ...]], function.Typed]:
+def _reading(result: t.DataType, other: tuple[t.DataType, ...] = ()) -> function.Signature:
     """Accept a string or a type of `other`, and a pattern; a date becomes its midnight."""
 
     def signature(args: tuple[Node, ...]) -> function.Typed:
@@ -356,7 +336,7 @@ def _without_pattern(args: tuple[Node, ...], result: t.DataType) -> function.Typ
     return (cast_to(args[0], t.TIMESTAMP) if type_of(args[0]) == t.DATE else args[0],), result
 
 
-def _tried(result: t.DataType) -> Callable[[tuple[Node, ...]], function.Typed]:
+def _tried(result: t.DataType) -> function.Signature:
     """Accept a string, and an optional pattern."""
 
     def signature(args: tuple[Node, ...]) -> function.Typed:
@@ -390,22 +370,12 @@ def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarra
         places = field(v.numbers(v.column(args[0])).astype(np.int64))
         return v.text_array(names).take(v.made(places, pa.int64(), args[0]))
 
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        return names[date_field(name, args[0]) - (name == "month")]
-
     return function.Function(
         function.takes(t.STRING, t.DATE),
-        compute,
+        function.by_row(lambda date: names[date_field(name, date) - (name == "month")]),
         by_column=by_column,
         preimage=preimages.of_field_text(name, names, int(name == "month")),
     )
-
-
-def _of_two(
-    signature: Callable[[tuple[Node, ...]], function.Typed], *default: Node
-) -> Callable[[tuple[Node, ...]], function.Typed]:
-    """The signature with a default for a missing last argument."""
-    return lambda args: signature((*args, *default)[: max(len(args), 2)] if args else args)
 
 
 READ_BY_CAST: Mapping[str, t.DataType] = {
@@ -416,8 +386,8 @@ READ_BY_CAST: Mapping[str, t.DataType] = {
 """Functions that are a cast of their only argument, and the type to which they cast it."""
 
 
-def _date_read(*args: Node) -> Node | None:
-    return Cast(Call("to_timestamp", args), t.DATE) if len(args) == 2 else None
+def _date_read(reader: str, *args: Node) -> Node | None:
+    return Cast(Call(reader, args), t.DATE) if len(args) == 2 else None
 
 
 TIME_FORMATS: Mapping[str, function.FunctionRow] = {
@@ -430,7 +400,7 @@ TIME_FORMATS: Mapping[str, function.FunctionRow] = {
         directions=(1, 0),
     ),
     "from_unixtime": function.Function(
-        _of_two(function.takes(t.STRING, t.LONG, t.STRING), _DEFAULT),
+        lambda args: function.takes(t.STRING, t.LONG, t.STRING)((*args, _DEFAULT) if len(args) == 1 else args),
         _from_unixtime,
         by_column=_from_unixtime_column,
         zoned=True,
@@ -448,18 +418,18 @@ TIME_FORMATS: Mapping[str, function.FunctionRow] = {
         lambda args, call, zone: _read(args, call, zone, local=True),
         by_column=_read_column,
     ),
-    "to_date": function.Replaced(_date_read, 1, 2),
+    "to_date": function.Replaced(partial(_date_read, "to_timestamp"), 1, 2),
     "try_to_date": function.Function(
         _tried(t.DATE),
         _read_or_null,
         by_column=_tried_column,
-        instead=lambda *args: Cast(Call("try_to_timestamp", args), t.DATE) if len(args) == 2 else None,
+        instead=partial(_date_read, "try_to_timestamp"),
     ),
     "try_to_timestamp": function.Function(_tried(t.TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
     **{
         name: function.Function(
             _seconds_signature,
-            _read_seconds,
+            lambda args, call, zone: whole_seconds(_read(args, call, zone)),
             by_column=_seconds_column,
             zoned=True,
             preimage=preimages.whole_seconds_steps,

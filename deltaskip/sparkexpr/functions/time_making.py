@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
-from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.coerce import cast_to, is_numeric, type_of
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
@@ -37,8 +39,7 @@ _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
 
 
-def _made_date(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
-    year, month, day = args
+def _made_date(year: int, month: int, day: int) -> int:
     if not (
         -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= calendar.days_in_month(year, month)
     ):
@@ -52,8 +53,7 @@ def _made_date(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object
 def _made_date_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """`make_date(year, month, day)`."""
     days, odd = _days_of(args)
-    found = v.made(days.astype(np.int32), pa.date32(), *args)
-    return v.Partly(found, odd) if v.any_set(odd, *args) else found
+    return v.partly(v.made(days.astype(np.int32), pa.date32(), *args), odd, *args)
 
 
 def _days_of(args: Sequence[v.Values]) -> tuple[np.ndarray, np.ndarray]:
@@ -90,15 +90,6 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int:
     return local if call.type == t.TIMESTAMP_NTZ else calendar.instant_of(local, in_zone)
 
 
-def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int | None:
-    try:
-        return _made_time(args, call, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
-
-
 def _made_time_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """Timestamps of numbers; rows with times that do not exist are left over."""
     in_zone = _zone_by_column(args[6]) if len(args) > 6 else zone
@@ -113,8 +104,7 @@ def _made_time_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone)
         odd, 0, days * calendar.MICROS_PER_DAY + (hour * 60 + minute) * calendar.MICROS_PER_MINUTE + micros
     )
     found = local if call.type == t.TIMESTAMP_NTZ else instants(local, in_zone)
-    array = v.made(found, arrow_type(call.type or t.TIMESTAMP), *args)
-    return v.Partly(array, odd) if v.any_set(odd, *args) else array
+    return v.partly(v.made(found, arrow_type(call.type or t.TIMESTAMP), *args), odd, *args)
 
 
 def _unscaled(values: v.Values) -> Any:
@@ -130,15 +120,12 @@ def _making(result: t.DataType) -> function.Signature:
     """Accept five integers, the seconds, and, for instants, an optional time zone."""
 
     def signature(args: tuple[Node, ...]) -> function.Typed:
-        if len(args) not in ((6,) if result == t.TIMESTAMP_NTZ else (6, 7)):
-            return None
-        seconds = type_of(args[5])
+        seconds = type_of(args[5]) if len(args) > 5 else None
         if seconds is None or not (is_numeric(seconds) or seconds == t.STRING):
             return None
-        cast: list[Node | None] = [implicit_cast(arg, t.INTEGER) for arg in args[:5]]
-        cast += [cast_to(args[5], _SECONDS), *(implicit_cast(arg, t.STRING) for arg in args[6:])]
-        found = tuple(arg for arg in cast if arg is not None)
-        return (found, result) if len(found) == len(args) else None
+        given = (*args[:5], cast_to(args[5], _SECONDS), *args[6:])
+        zone = () if result == t.TIMESTAMP_NTZ else (t.STRING,)
+        return function.takes(result, *[t.INTEGER] * 5, _SECONDS, *zone, optional=len(zone))(given)
 
     return signature
 
@@ -146,14 +133,8 @@ def _making(result: t.DataType) -> function.Signature:
 def _made_times(name: str, result: t.DataType, aliases: tuple[str, ...] = ()) -> dict[str, function.FunctionRow]:
     zoned = result == t.TIMESTAMP
     plain = function.Function(_making(result), _made_time, by_column=_made_time_column, zoned=zoned, aliases=aliases)
-    tried = function.Function(
-        _making(result),
-        _made_time_or_null,
-        by_column=_made_time_column,
-        zoned=zoned,
-        aliases=tuple(f"try_{alias}" for alias in aliases),
-    )
-    return {name: plain, f"try_{name}": tried}
+    tried = tuple(f"try_{alias}" for alias in aliases)
+    return {name: plain, f"try_{name}": replace(plain, compute=partial(value_or_null, _made_time), aliases=tried)}
 
 
 def _time_of(unit: int) -> function.Function:
@@ -173,7 +154,7 @@ def _time_of(unit: int) -> function.Function:
 
     return function.Function(
         signature,
-        lambda args, call, zone: dates.checked_micros(args[0] * unit),
+        function.by_row(lambda count: dates.checked_micros(count * unit)),
         by_column=by_column,
         preimage=preimages.same_number if unit == 1 else preimages.instant_of_units(unit),
     )
@@ -211,8 +192,7 @@ def _of_seconds_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone
         units = _unscaled(given)
         odd = (units > calendar.INSTANT_MAX // factor) | (units < -(calendar.INSTANT_MAX // factor))
         with np.errstate(over="ignore"):
-            found = v.made(units * factor, arrow_type(t.TIMESTAMP), given)
-        return v.Partly(found, odd) if v.any_set(odd, given) else found
+            return v.partly(v.made(units * factor, arrow_type(t.TIMESTAMP), given), odd, given)
     if type_ not in t.FLOATING:
         assert _OF_WHOLE_SECONDS.by_column is not None
         return _OF_WHOLE_SECONDS.by_column(args, call, zone)
@@ -224,7 +204,7 @@ def _of_seconds_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone
     found = v.made(whole, arrow_type(t.TIMESTAMP), given)
     if not np.isfinite(seconds).all():
         found = pc.if_else(arrow_array(np.isfinite(seconds)), found, v.none_of(found.type))
-    return v.Partly(found, odd) if v.any_set(odd, given) else found
+    return v.partly(found, odd, given)
 
 
 def _zone(name: str) -> calendar.Zone:
@@ -311,7 +291,7 @@ TIME_MAKING: Mapping[str, function.FunctionRow] = {
     ),
     "make_date": function.Function(
         function.takes(t.DATE, t.INTEGER, t.INTEGER, t.INTEGER),
-        _made_date,
+        function.by_row(_made_date),
         by_column=_made_date_column,
         preimage=preimages.date_made,
     ),

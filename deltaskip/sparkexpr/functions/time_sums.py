@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.coerce import implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, takes
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, takes
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
@@ -35,20 +35,10 @@ _NEAR = 1 << 61
 def _add_months_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`add_months(date, months)`."""
     days = np.atleast_1d(np.asarray(v.numbers(args[0]), np.int64))
-    found = _months_later(days, np.asarray(v.numbers(args[1]), np.int64))
+    found = dates.months_later(days, np.asarray(v.numbers(args[1]), np.int64))
     if v.any_set((found < -(2**31)) | (found >= 2**31), *args):
         raise EvaluationError("The date is out of range.")
     return v.made(found.astype(np.int32), pa.date32(), *args)
-
-
-def _months_later(days: np.ndarray, count: Any) -> np.ndarray:
-    """Dates `count` months later. A day beyond the end of the month becomes its last day."""
-    year, month, day = civil(days)
-    months = month - 1 + count
-    year, month = year + months // 12, months % 12 + 1
-    first, after = first_of_month(year, month), first_of_month(year, month + 1)
-    found: np.ndarray = np.minimum(first + day - 1, after - 1)
-    return found
 
 
 def _sum_signature(args: tuple[Node, ...]) -> Typed:
@@ -77,10 +67,9 @@ def interval_sum_column(args: Sequence[v.Values], call: Call, zone: calendar.Zon
     if interval.type == DAYS:
         with np.errstate(over="ignore"):
             return v.made((found + days).astype(np.int32), pa.date32(), given)
-    found = _months_later(found, months) + days if months else found + days
+    found = dates.months_later(found, months) + days if months else found + days
     odd = (found < -(2**31)) | (found >= 2**31)
-    moved_dates = v.made(found.astype(np.int32), pa.date32(), given)
-    return v.Partly(moved_dates, odd) if v.any_set(odd, given) else moved_dates
+    return v.partly(v.made(found.astype(np.int32), pa.date32(), given), odd, given)
 
 
 def _moved_column(
@@ -96,7 +85,7 @@ def _moved_column(
             continue
         local = local_times(times, zone) if zoned else times
         day, clock = local // calendar.MICROS_PER_DAY, local % calendar.MICROS_PER_DAY
-        found = (_months_later(day, count) if unit == "months" else day + count) * calendar.MICROS_PER_DAY + clock
+        found = (dates.months_later(day, count) if unit == "months" else day + count) * calendar.MICROS_PER_DAY + clock
         if not zoned:
             times = found
             continue
@@ -105,8 +94,7 @@ def _moved_column(
         times = np.where(local_times(kept, zone) == found, kept, instants(found, zone))
     with np.errstate(over="ignore"):
         later = v.made(times + micros, given.type, *args)
-    odd = _far(v.filled(given)) | _far(times)
-    return v.Partly(later, odd) if v.any_set(odd, *args) else later
+    return v.partly(later, _far(v.filled(given)) | _far(times), *args)
 
 
 def _far(micros: np.ndarray) -> np.ndarray:
@@ -175,24 +163,20 @@ def _counted(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     """`timestampdiff(unit, start, end)`: whole units between local times, rounded towards zero."""
     unit, start, end = args[0], calendar.local_of(args[1], zone), calendar.local_of(args[2], zone)
     if unit in calendar.UNIT_MICROS:
-        found = _towards_zero(end - start, calendar.UNIT_MICROS[unit])
+        found = dates.towards_zero(end - start, calendar.UNIT_MICROS[unit])
     else:
         (day, clock), (last, until) = divmod(start, calendar.MICROS_PER_DAY), divmod(end, calendar.MICROS_PER_DAY)
         last += (day > last and until > clock) - (day < last and until < clock)
-        found = _towards_zero(_packed(last) - _packed(day), 32 * calendar.UNIT_MONTHS[unit])
+        found = dates.towards_zero(_packed(last) - _packed(day), 32 * calendar.UNIT_MONTHS[unit])
     if not -(2**63) <= found < 2**63:
         raise EvaluationError(f"The number of {unit}s is out of range.")
     return found
 
 
-def _packed(days: int) -> int:
+def _packed(days: calendar.Whole) -> calendar.Whole:
     """Months and the day of the month in one integer, whose differences are as in java.time."""
     year, month, day = calendar.civil_from_days(days)
     return (year * 12 + month) * 32 + day
-
-
-def _towards_zero(number: Any, by: int) -> Any:
-    return number // by if number >= 0 else -(-number // by)
 
 
 def _counted_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
@@ -206,10 +190,9 @@ def _counted_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -
             day, clock = start // calendar.MICROS_PER_DAY, start % calendar.MICROS_PER_DAY
             last, until = end // calendar.MICROS_PER_DAY, end % calendar.MICROS_PER_DAY
             last = last + ((day > last) & (until > clock)) - ((day < last) & (until < clock))
-            size, by = _packed_column(last) - _packed_column(day), 32 * calendar.UNIT_MONTHS[unit]
-        found = np.where(size >= 0, size // by, -(-size // by))
-    array = v.made(found.astype(np.int64), pa.int64(), *args[1:])
-    return v.Partly(array, far) if v.any_set(far, *args[1:]) else array
+            size, by = _packed(last) - _packed(day), 32 * calendar.UNIT_MONTHS[unit]
+        found = dates.towards_zero(size, by)
+    return v.partly(v.made(found.astype(np.int64), pa.int64(), *args[1:]), far, *args[1:])
 
 
 def _local_either(values: v.Values, zone: calendar.Zone) -> np.ndarray:
@@ -217,12 +200,6 @@ def _local_either(values: v.Values, zone: calendar.Zone) -> np.ndarray:
     if isinstance(values, pa.Scalar):
         return np.array([calendar.local_of(v.constant(values), zone)], np.int64)
     return local_column(values, True, zone)
-
-
-def _packed_column(days: np.ndarray) -> np.ndarray:
-    year, month, day = civil(days)
-    found: np.ndarray = (year * 12 + month) * 32 + day
-    return found
 
 
 def _between_signature(args: tuple[Node, ...]) -> Typed:
@@ -247,7 +224,7 @@ def _months_between(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> f
     if day == other_day or (last and other_last):
         return whole
     seconds = (day - other_day) * 86_400
-    seconds += _towards_zero(since, calendar.MICROS_PER_SECOND) - _towards_zero(other_since, calendar.MICROS_PER_SECOND)
+    seconds += dates.whole_seconds(since) - dates.whole_seconds(other_since)
     found: float = whole + seconds / _SECONDS_OF_MONTH
     return math.floor(found * 1e8 + 0.5) / 1e8 if rounded else found
 
@@ -261,8 +238,7 @@ def _months_between_column(args: Sequence[v.Values], call: Call, zone: calendar.
         year, month, day = civil(days)
         last = first_of_month(year, month + 1) - first_of_month(year, month) == day
         since = micros - instants(days * calendar.MICROS_PER_DAY, zone)
-        seconds = np.where(since >= 0, since // calendar.MICROS_PER_SECOND, -(-since // calendar.MICROS_PER_SECOND))
-        parts.append((micros, year * 12 + month, day, last, seconds))
+        parts.append((micros, year * 12 + month, day, last, dates.whole_seconds(since)))
     (one, months, day, last, since), (other, other_months, other_day, other_last, other_since) = parts
     whole = (months - other_months).astype(np.float64)
     seconds = (day - other_day) * 86_400 + since - other_since
@@ -270,19 +246,17 @@ def _months_between_column(args: Sequence[v.Values], call: Call, zone: calendar.
     if rounded:
         found = np.floor(found * 1e8 + 0.5) / 1e8
     found = np.where((day == other_day) | (last & other_last), whole, found)
-    array = v.made(found, pa.float64(), *args[:2])
-    far = _far(one) | _far(other)
-    return v.Partly(array, far) if v.any_set(far, *args[:2]) else array
+    return v.partly(v.made(found, pa.float64(), *args[:2]), _far(one) | _far(other), *args[:2])
 
 
-def _next_day(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int:
+def _next_day(day: int, name: str) -> int:
     """`next_day(date, day of the week)`: the first such day after the date. Java adds in 32 bits."""
-    weekday = dates.WEEKDAYS.get(args[1].upper())
+    weekday = dates.WEEKDAYS.get(name.upper())
     if weekday is None:
-        raise EvaluationError(f"{shown(args[1])} is not a day of the week (ILLEGAL_DAY_OF_WEEK).")
-    if args[0] < dates.FIRST_WEEK:
+        raise EvaluationError(f"{shown(name)} is not a day of the week (ILLEGAL_DAY_OF_WEEK).")
+    if day < dates.FIRST_WEEK:
         raise Undecided("The next day of a date in the first week is left to Spark.")
-    return dates.add_days(dates.next_day(args[0], weekday), 0)
+    return dates.add_days(dates.next_day(day, weekday), 0)
 
 
 def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
@@ -290,15 +264,14 @@ def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) 
     if weekday is None:
         raise v.NotByColumn
     days = v.numbers(v.column(args[0])).astype(np.int64)
-    found = v.made((days + (weekday - (days + 3) - 1) % 7 + 1).astype(np.int32), pa.date32(), args[0])
-    early = days < dates.FIRST_WEEK
-    return v.Partly(found, early) if v.any_set(early, args[0]) else found
+    found = v.made(dates.next_day(days, weekday).astype(np.int32), pa.date32(), args[0])
+    return v.partly(found, days < dates.FIRST_WEEK, args[0])
 
 
 TIME_SUMS: Mapping[str, FunctionRow] = {
     "add_months": Function(
         takes(t.DATE, t.DATE, t.INTEGER),
-        lambda args, call, zone: dates.add_months(args[0], args[1]),
+        by_row(dates.add_months),
         by_column=_add_months_column,
         preimage=preimages.months_added,
         directions=(1, 0),
@@ -317,6 +290,9 @@ TIME_SUMS: Mapping[str, FunctionRow] = {
     ),
     "months_between": Function(_between_signature, _months_between, by_column=_months_between_column, zoned=True),
     "next_day": Function(
-        takes(t.DATE, t.DATE, t.STRING), _next_day, by_column=_next_day_column, preimage=preimages.next_day_steps
+        takes(t.DATE, t.DATE, t.STRING),
+        by_row(_next_day),
+        by_column=_next_day_column,
+        preimage=preimages.next_day_steps,
     ),
 }

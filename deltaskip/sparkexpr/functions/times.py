@@ -19,18 +19,9 @@ from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import calendar, dates
+from deltaskip.sparkexpr.values import time_columns as columns
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.numerals import of_unscaled
-from deltaskip.sparkexpr.values.time_columns import (
-    DATES_FROM,
-    DATES_TO,
-    civil,
-    date_column,
-    first_of_month,
-    local_column,
-    truncated_days,
-    within_limits,
-)
 from deltaskip.sparkexpr.values.zones import instants, local_times
 
 _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
@@ -41,31 +32,24 @@ _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "dayofyear": pc.day_of_year,
     "weekofyear": pc.iso_week,
 }
-_SECONDS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
 
 
 def _date_field_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """A field of a date."""
-    days = v.numbers(v.column(args[0]))
-    if call.name == "weekday":
-        return v.made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
-    if call.name == "dayofweek":
-        return v.made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
-    if v.any_set((days < DATES_FROM) | (days > DATES_TO), args[0]):
-        raise v.NotByColumn
-    return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
+    days, of_arrow = v.numbers(v.column(args[0])), _DATE_FIELDS.get(call.name)
+    if of_arrow is None or v.any_set((days < columns.DATES_FROM) | (days > columns.DATES_TO), args[0]):
+        return v.made(dates.date_field(call.name, days.astype(np.int64)), pa.int32(), args[0])
+    return pc.cast(of_arrow(args[0]), pa.int32())
 
 
 def _time_field_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """Hour, minute or second of a timestamp."""
-    local = local_column(args[0], type_of(call.args[0]) == t.TIMESTAMP, zone)
-    unit, count = _SECONDS[call.name]
-    return within_limits(v.made((local // (unit * calendar.MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
+    local = columns.local_column(args[0], type_of(call.args[0]) == t.TIMESTAMP, zone)
+    return columns.within_limits(v.made(dates.time_field(call.name, local), pa.int32(), args[0]), args[0])
 
 
 def _last_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
-    year, month, _ = civil(v.numbers(v.column(args[0])))
-    return date_column(first_of_month(year, month + 1) - 1, args[0])
+    return columns.date_column(dates.last_day(v.numbers(v.column(args[0])).astype(np.int64)), args[0])
 
 
 def _add_days_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
@@ -106,27 +90,29 @@ def _of_known_units(
 def _trunc_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`trunc(date, unit)` with a constant unit; NULL for an unknown unit."""
     days = np.asarray(v.numbers(v.column(args[0])), np.int64)
-    found = truncated_days(days, v.constant(args[1]).upper())
-    return pa.nulls(len(days), pa.date32()) if found is None else date_column(found, args[0])
+    found = dates.truncated_date(days, v.constant(args[1]))
+    return pa.nulls(len(days), pa.date32()) if found is None else columns.date_column(found, args[0])
 
 
 def _date_trunc_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown unit."""
     unit, micros = v.constant(args[0]).upper(), v.numbers(v.column(args[1]))
     if unit in dates.INSTANT_UNITS:
-        return within_limits(v.made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
-    local = local_column(args[1], True, zone)
+        return columns.within_limits(
+            v.made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1]
+        )
+    local = columns.local_column(args[1], True, zone)
     if unit in dates.TIME_UNITS:
         truncated = local - local % dates.TIME_UNITS[unit]
         # In the repeated hour of a clock change, the offset stays unchanged.
         kept = truncated - (local - micros)
         found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))
     else:
-        days = truncated_days(local // calendar.MICROS_PER_DAY, unit)
+        days = dates.truncated_date(local // calendar.MICROS_PER_DAY, unit)
         if days is None:
             return pa.nulls(len(micros), args[1].type)
         found = instants(days * calendar.MICROS_PER_DAY, zone)
-    return within_limits(v.made(found, args[1].type, args[1]), args[1])
+    return columns.within_limits(v.made(found, args[1].type, args[1]), args[1])
 
 
 def _time_signature(args: tuple[Node, ...]) -> function.Typed:
@@ -148,7 +134,7 @@ _FIELD_ALIASES = {"dayofmonth": ("day",), "weekofyear": ("week",)}
 def _date_field(name: str) -> function.Function:
     return function.Function(
         function.takes(t.INTEGER, t.DATE),
-        lambda args, call, zone: dates.date_field(name, args[0]),
+        function.by_row(partial(dates.date_field, name)),
         by_column=_date_field_column,
         aliases=_FIELD_ALIASES.get(name, ()),
         preimage=preimages.YEARS if name == "year" else preimages.cyclic_field(name),
@@ -203,8 +189,7 @@ def _part_signature(args: tuple[Node, ...]) -> function.Typed:
 def _part(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     field, value = args
     if field == "YEAROFWEEK":
-        year, _, _ = calendar.civil_from_days(value - (value + 3) % 7 + 3)
-        return year
+        return dates.year_of_week(value)
     local = value if type_of(call.args[1]) == t.TIMESTAMP_NTZ else calendar.local_of(value, zone)
     return of_unscaled(local % calendar.MICROS_PER_MINUTE, 6)
 
@@ -212,15 +197,14 @@ def _part(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
 def _part_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     field, values = v.constant(args[0]), v.column(args[1])
     if field == "YEAROFWEEK":
-        days = v.numbers(values).astype(np.int64)
-        return v.made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
-    local = local_column(values, type_of(call.args[1]) == t.TIMESTAMP, zone)
+        return v.made(dates.year_of_week(v.numbers(values).astype(np.int64)), pa.int32(), values)
+    local = columns.local_column(values, type_of(call.args[1]) == t.TIMESTAMP, zone)
     words = np.zeros((len(local), 2), np.int64)
     words[:, 0] = local % calendar.MICROS_PER_MINUTE
     found = pa.Array.from_buffers(pa.decimal128(8, 6), len(local), [None, pa.py_buffer(words)])
     if values.null_count:
         found = pc.if_else(values.is_valid(), found, v.none_of(found.type))
-    return within_limits(found, values)
+    return columns.within_limits(found, values)
 
 
 def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
@@ -236,7 +220,7 @@ def _units_of(unit: int) -> function.Function:
 
     return function.Function(
         function.exactly(t.LONG, t.TIMESTAMP),
-        lambda args, call, zone: args[0] // unit,
+        function.by_row(lambda micros: micros // unit),
         by_column=by_column,
         preimage=preimages.units_since_1970(unit),
         directions=(1,),
@@ -265,13 +249,13 @@ TIMES: Mapping[str, function.FunctionRow] = {
     "unix_micros": _units_of(1),
     "unix_date": function.Function(
         function.exactly(t.INTEGER, t.DATE),
-        lambda args, call, zone: args[0],
+        function.by_row(lambda days: days),
         by_column=lambda args, call, zone: args[0].view(pa.int32()),
         preimage=preimages.same_number,
     ),
     "date_from_unix_date": function.Function(
         function.takes(t.DATE, t.INTEGER),
-        lambda args, call, zone: args[0],
+        function.by_row(lambda days: days),
         by_column=lambda args, call, zone: args[0].view(pa.date32()),
         preimage=preimages.same_number,
     ),
@@ -288,14 +272,14 @@ TIMES: Mapping[str, function.FunctionRow] = {
     },
     "last_day": function.Function(
         function.takes(t.DATE, t.DATE),
-        lambda args, call, zone: dates.checked_date(dates.last_day(args[0])),
+        function.by_row(lambda date: dates.checked_date(dates.last_day(date))),
         by_column=_last_day_column,
         preimage=preimages.LAST_DAYS,
         directions=(1,),
     ),
     "date_add": function.Function(
         _days_signature,
-        lambda args, call, zone: dates.add_days(args[0], args[1]),
+        function.by_row(dates.add_days),
         by_column=_add_days_column,
         aliases=("dateadd",),
         preimage=preimages.days_added(1),
@@ -304,7 +288,7 @@ TIMES: Mapping[str, function.FunctionRow] = {
     ),
     "date_sub": function.Function(
         _days_signature,
-        lambda args, call, zone: dates.add_days(args[0], -args[1]),
+        function.by_row(lambda date, days: dates.add_days(date, -days)),
         by_column=_add_days_column,
         preimage=preimages.days_added(-1),
         wraps=True,
@@ -312,7 +296,7 @@ TIMES: Mapping[str, function.FunctionRow] = {
     ),
     "datediff": function.Function(
         function.takes(t.INTEGER, t.DATE, t.DATE),
-        lambda args, call, zone: dates.days_between(*args),
+        function.by_row(dates.days_between),
         by_column=_datediff_column,
         aliases=("date_diff",),
         preimage=preimages.days_between_steps,
@@ -321,7 +305,7 @@ TIMES: Mapping[str, function.FunctionRow] = {
     ),
     "trunc": function.Function(
         _of_known_units(function.takes(t.DATE, t.DATE, t.STRING), 1, lambda unit: dates.truncated_date(0, unit)),
-        lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
+        function.by_row(lambda date, unit: dates.checked_date(dates.truncated_date(date, unit))),
         by_column=_trunc_column,
         preimage=preimages.date_truncated,
         directions=(1, 0),

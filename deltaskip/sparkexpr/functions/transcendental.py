@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, takes
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, by_row, takes
 from deltaskip.sparkexpr.kernels.agreed_math import agreed
 from deltaskip.sparkexpr.kernels.strict_math import binary, binary_value, unary, unary_value
 from deltaskip.sparkexpr.nodes import Call, Literal
@@ -44,7 +44,7 @@ def double(
     """A function of a double whose result is defined to the last bit."""
     return Function(
         takes(DOUBLE, DOUBLE),
-        lambda args, call, zone: compute(args[0]),
+        by_row(compute),
         by_column=lambda args, call, zone: v.made(by_column(v.numbers(v.column(args[0]))), pa.float64(), args[0]),
         preimage=preimage,
     )
@@ -60,7 +60,7 @@ def _strict(name: str, preimage: Preimage) -> Function:
     """A function of StrictMath."""
     return Function(
         takes(DOUBLE, DOUBLE),
-        lambda args, call, zone: unary_value(name, args[0]),
+        by_row(partial(unary_value, name)),
         by_column=lambda args, call, zone: unary(name, v.column(args[0])),
         preimage=preimage,
     )
@@ -80,7 +80,7 @@ def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimag
 
     return Function(
         takes(DOUBLE, DOUBLE, DOUBLE),
-        lambda args, call, zone: binary_value(name, args[0] + moved, args[1] + moved),
+        by_row(lambda left, right: binary_value(name, left + moved, right + moved)),
         by_column=by_column,
         aliases=aliases,
         preimage=preimage,
@@ -97,7 +97,7 @@ def _logarithm(name: str, least: float = 0.0, divisor: float = 1.0) -> Function:
 
     return Function(
         takes(DOUBLE, DOUBLE),
-        lambda args, call, zone: None if args[0] <= least else unary_value(name, args[0]) / divisor,
+        by_row(lambda number: None if number <= least else unary_value(name, number) / divisor),
         by_column=by_column,
         preimage=monotone(1, 1, cuts=(math.nextafter(least, 1),), slack=_SLACK),
     )
@@ -109,12 +109,12 @@ def _known(found: Any, known: Any, *given: v.Values) -> pa.Array:
     return array if known.all() else pc.if_else(arrow_array(known), array, v.none_of(pa.float64()))
 
 
-def _log(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _log(*numbers: float) -> float | None:
     """`log(number)`, or `log(base, number)`; NULL for numbers up to zero."""
-    if any(each <= 0 for each in args):
+    if any(each <= 0 for each in numbers):
         return None
-    found = unary_value("log", args[-1])
-    return found if len(args) == 1 else _quotient(found, unary_value("log", args[0]))
+    found = unary_value("log", numbers[-1])
+    return found if len(numbers) == 1 else _quotient(found, unary_value("log", numbers[0]))
 
 
 def _log_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
@@ -135,10 +135,10 @@ def _quotient(dividend: float, divisor: float) -> float:
 def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) -> Function:
     """A function of Math, or its reciprocal if `inverse`, for arguments on which all versions of the JVM agree."""
 
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        found, doubtful = agreed(name, arrow_array([args[0]], pa.float64()))
+    def compute(number: float) -> object:
+        found, doubtful = agreed(name, arrow_array([number], pa.float64()))
         if doubtful[0].as_py():
-            raise Undecided(f"The last bit of {name}({args[0]!r}) depends on the processor and the Java version.")
+            raise Undecided(f"The last bit of {name}({number!r}) depends on the processor and the Java version.")
         value = found[0].as_py()
         return _quotient(1.0, value) if inverse else value
 
@@ -146,10 +146,9 @@ def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) 
         found, doubtful = agreed(name, v.column(args[0]))
         if inverse:
             found = v.made(quiet(np.divide, 1.0, v.numbers(found)), pa.float64(), args[0])
-        rest = numpy_values(doubtful).astype(np.bool_)
-        return v.Partly(found, rest) if rest.any() else found
+        return v.partly(found, numpy_values(doubtful).astype(np.bool_))
 
-    return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
+    return Function(takes(DOUBLE, DOUBLE), by_row(compute), by_column=by_column, preimage=preimage)
 
 
 def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Function:
@@ -168,8 +167,7 @@ def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Func
         found = _of_numpy("log", quiet(inner, values))
         found = np.where(np.isinf(values), values, found)
         found = v.made(np.where(values < least, np.nan, found), pa.float64(), args[0])
-        rest = (np.abs(values) >= _SQUARE_IS_INFINITE) & ~np.isinf(values)
-        return v.Partly(found, rest) if rest.any() else found
+        return v.partly(found, (np.abs(values) >= _SQUARE_IS_INFINITE) & ~np.isinf(values))
 
     return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
 
@@ -243,7 +241,9 @@ TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     "log10": _logarithm("log10"),
     "log1p": _logarithm("log1p", least=-1.0),
     "log2": _logarithm("log", divisor=_LN2),
-    "log": Function(takes(DOUBLE, DOUBLE, DOUBLE, optional=1), _log, by_column=_log_column, preimage=_log_preimage),
+    "log": Function(
+        takes(DOUBLE, DOUBLE, DOUBLE, optional=1), by_row(_log), by_column=_log_column, preimage=_log_preimage
+    ),
     "atan2": _pair("atan2", moved=0.0),
     "hypot": _pair("hypot", preimage=monotone(-1, 1, cuts=(0.0,), slack=_SLACK)),
     "power": _pair("pow", aliases=("pow",), preimage=_power_preimage),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import partial
 from urllib.parse import quote_plus
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.by_value import value_function
 from deltaskip.sparkexpr.preimages.monotone import injective
@@ -165,15 +165,6 @@ def _tried_part(url: str, part: str, key: str | None = None) -> object:
         return None
 
 
-def _tried(text: str) -> str | None:
-    try:
-        return url_decoded(text)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
-
-
 def _part_column(urls: pa.Array, part: str, key: str | None = None) -> v.Values | v.Partly:
     """A part of URLs with a scheme and a host name, and without a user; other URLs are left over."""
     matched = pc.extract_regex(urls, _USUAL)
@@ -204,8 +195,7 @@ def _part_column(urls: pa.Array, part: str, key: str | None = None) -> v.Values 
             found = pc.binary_join_element_wise(host, port, NOTHING)
         case _:
             found = v.none_of(pa.string())
-    found = pc.if_else(matched.is_valid(), found, v.none_of(pa.string()))
-    return v.Partly(found, rest) if rest.any() else found
+    return v.partly(pc.if_else(matched.is_valid(), found, v.none_of(pa.string())), rest)
 
 
 def _behind(part: pa.Array) -> pa.Array:
@@ -213,23 +203,21 @@ def _behind(part: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(part, NOTHING), v.none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
 
 
-def _of_text(value_of: Callable[[str], object]) -> function.Function:
-    return value_function(function.takes(STRING, STRING), lambda args, call, zone: value_of(args[0]))
-
-
 def _of_url(value_of: Callable[..., object]) -> function.Function:
     """A function of a URL. By column, its other arguments must be constant."""
     return value_function(
         function.uncast(3, optional=1),
-        lambda args, call, zone: value_of(*args),
+        value_of,
         lambda args, call, zone: _part_column(v.column(args[0]), *map(v.constant, args[1:])),
     )
 
 
 URLS: Mapping[str, function.FunctionRow] = {
-    "url_encode": replace(_of_text(url_encoded), preimage=injective(lambda text, call: url_decoded(text))),
-    "url_decode": _of_text(url_decoded),
-    "try_url_decode": _of_text(_tried),
+    "url_encode": value_function(
+        function.takes(STRING, STRING), url_encoded, preimage=injective(lambda text, call: url_decoded(text))
+    ),
+    "url_decode": value_function(function.takes(STRING, STRING), url_decoded),
+    "try_url_decode": value_function(function.takes(STRING, STRING), partial(value_or_null, url_decoded)),
     "parse_url": _of_url(_part),
     "try_parse_url": _of_url(_tried_part),
 }

@@ -85,20 +85,12 @@ def variant_path(node: Node) -> VariantPath | None:
 def variant_path_bounds(
     low: pa.Array, high: pa.Array, path: str, target: t.DataType
 ) -> tuple[pa.Array, pa.Array, pa.BooleanArray]:
-    """Return the bounds of the cast of the values at a path in the variants of each file.
+    """Return the least and the greatest cast of the values at a path in each file, and whether none can be NaN.
 
     They are null where a path is on one side only, where the types of the two sides differ, where casts from the type
     do not keep the order, or where a bound cannot be cast, so that other values may not be, either.
 
-    Args:
-        low: Variants, objects with the least value at each normalized path.
-        high: Variants with the greatest values.
-        path: The normalized path.
-        target: The type of the cast.
-
-    Returns:
-        The least and the greatest values, in the Arrow type of `target`, and whether the values are no doubles, so
-        that none of them is NaN.
+    low, high: Variants, objects with the least and the greatest value at each normalized path.
     """
     sides = [items_of(side, [path]) for side in (low, high)]
     kinds = [np.where(np.isin(side.kinds, _BOOLEANS), _BOOLEANS[0], side.kinds) for side in sides]
@@ -129,17 +121,11 @@ def _normalized(steps: Sequence[str | int]) -> str | None:
 
 
 def variant_path_extremes(variants: pa.Array) -> dict[str, tuple[t.DataType, object, object]]:
-    """Return the least and the greatest value at paths inside variants whose values have one type.
+    """Return the type, the least and the greatest value by the path, for paths in variants with values of one type.
 
     Only names are steps of the paths. They are found in a few of the variants, and their values in all of them; of a
     path with a variant null, NaN, an object or an array, or a value of another type in one of the rows, nothing is
-    known. Integers are of one type.
-
-    Args:
-        variants: Variants (VARIANT_STORAGE).
-
-    Returns:
-        The type, the least and the greatest value, by the normalized path, in the order of the names.
+    known. Integers are of one type. The paths are normalized, and in the order of the names.
     """
     variants = variants.drop_null()
     found: dict[str, tuple[t.DataType, object, object]] = {}

@@ -33,11 +33,7 @@ _OBJECT = 100
 
 
 def shredding_of(variants: pa.Array) -> Plan | None:
-    """Return how some variants are shredded, from a few of them; None if they share no names with values of one type.
-
-    Args:
-        variants: Variants (VARIANT_STORAGE).
-    """
+    """Return how some variants are shredded, from a few of them; None if they share no names of values of one type."""
     variants = variants.drop_null()
     some = arrow_array(range(0, len(variants), max(1, len(variants) // _SAMPLE)), pa.int64())
     members = [variants.field(name).take(some) for name in ("value", "metadata")]
@@ -86,9 +82,7 @@ def _pair_type(plan: t.DataType | Plan) -> pa.StructType:
 def shredded(variants: pa.Array, plan: Plan) -> pa.Array:
     """Return variants as a column of shredded_type(plan). Raises ValueError for variants that are not valid.
 
-    Args:
-        variants: Variants (VARIANT_STORAGE).
-        plan: What `shredding_of` returned, also for other variants.
+    plan: What `shredding_of` returned, also for other variants.
     """
     members = dict(zip((field.name for field in variants.type), variants.flatten(), strict=True))
     metadata = members["metadata"]

@@ -18,7 +18,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import ATOMIC, castable, implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.kernels.variant_building import of_lists, of_numbers, of_texts
 from deltaskip.sparkexpr.kernels.variant_items import items_at
@@ -29,22 +29,13 @@ from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE, arrow_type
 from deltaskip.sparkexpr.types.ddl import parse_type_text
 from deltaskip.sparkexpr.types.json import simple_string
+from deltaskip.sparkexpr.values import variant_reading as reading
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.column_casts import Converted, cast_column
 from deltaskip.sparkexpr.values.json_reading import Malformed, read_json
-from deltaskip.sparkexpr.values.variant_reading import (
-    DuplicateName,
-    VariantPrimitive,
-    VariantTree,
-    decimal_item,
-    of_json,
-    tree_of,
-    variant_json,
-    variant_of,
-)
 
 _STEP = regex(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"\]|\[([0-9]+)\]""")
 _PLAIN = regex(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -74,20 +65,16 @@ def _of_text(args: tuple[Node, ...]) -> function.Typed:
     return None if cast is None or is_collated(*args) else ((cast,), t.VARIANT)
 
 
-def _of_variant(result: t.DataType) -> function.Signature:
-    return lambda args: (args, result) if [type_of(arg) for arg in args] == [t.VARIANT] else None
-
-
 def _parse(tried: bool) -> function.Compute:
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    def compute(text: str) -> object:
         try:
-            return variant_of(of_json(read_json(args[0])))
-        except (Malformed, DuplicateName) as error:
+            return reading.variant_of(reading.of_json(read_json(text)))
+        except (Malformed, reading.DuplicateName) as error:
             if tried:
                 return None
             raise EvaluationError("The text is not JSON (MALFORMED_RECORD_IN_PARSING).") from error
 
-    return compute
+    return function.by_row(compute)
 
 
 def _get_signature(args: tuple[Node, ...]) -> function.Typed:
@@ -141,8 +128,7 @@ def path_steps(path: str) -> list[str | int]:
 
 def _parsed(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     values, metadata, left = variants_of(v.column(args[0]))
-    found, rest = _variants(values, metadata), numpy_values(left) != 0
-    return v.Partly(found, rest) if rest.any() else found
+    return v.partly(_variants(values, metadata), numpy_values(left) != 0)
 
 
 def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
@@ -206,7 +192,7 @@ def _cast_items(
         found, rest = by_type(items, target, zone, tried)
         rest |= (items.kinds == _OBJECT) | (items.kinds == _LIST)
     rest = (rest | (items.kinds == _LEFT)) & (items.kinds != _MISSING)
-    return v.Partly(found, rest) if rest.any() else found
+    return v.partly(found, rest)
 
 
 def by_type(items: VariantItems, target: t.DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
@@ -280,8 +266,7 @@ def values_of(items: VariantItems, type_: t.DataType, rows: npt.NDArray[np.int64
 def _null_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`is_variant_null(variant)`."""
     kinds = items_of(v.column(args[0]), ()).kinds
-    found, rest = arrow_array(kinds == 0), kinds == _LEFT
-    return v.Partly(found, rest) if rest.any() else found
+    return v.partly(arrow_array(kinds == 0), kinds == _LEFT)
 
 
 def _to_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
@@ -294,7 +279,7 @@ def _to_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     if any(character >= _FIRST_BEHIND for name in names for character in name):
         # Java's order of names differs from the order of their bytes.
         raise v.NotByColumn
-    metadata = variant_of(dict.fromkeys(names, VariantPrimitive(t.VOID, None)))[1]
+    metadata = reading.variant_of(dict.fromkeys(names, reading.VariantPrimitive(t.VOID, None)))[1]
     try:
         values = _stored(v.column(args[0]), type_, arrow_array([metadata], pa.binary()))
     except ValueError as error:
@@ -335,7 +320,7 @@ def _stored(values: pa.Array, type_: t.DataType, metadata: pa.Array) -> pa.Array
 
 def _get(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        tree: VariantTree | None = tree_of(args[0])
+        tree: reading.VariantTree | None = reading.tree_of(args[0])
         for step in path_steps(args[1]):
             match tree:
                 case dict() if isinstance(step, str):
@@ -359,16 +344,16 @@ def _cast_variant(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         if args[0] is None or call.type is None:
             return None
-        return _cast(tree_of(args[0]), call.type, zone, tried)
+        return _cast(reading.tree_of(args[0]), call.type, zone, tried)
 
     return compute
 
 
-def _cast(tree: VariantTree, type_: t.DataType, zone: Zone, tried: bool) -> Any:
+def _cast(tree: reading.VariantTree, type_: t.DataType, zone: Zone, tried: bool) -> Any:
     """Cast a value of a variant to a type."""
     if type_ == t.VARIANT:
-        return variant_of(tree)
-    if isinstance(tree, VariantPrimitive) and tree.type == t.VOID:
+        return reading.variant_of(tree)
+    if isinstance(tree, reading.VariantPrimitive) and tree.type == t.VOID:
         return None
     match type_, tree:
         case t.ArrayType(element), list():
@@ -377,18 +362,18 @@ def _cast(tree: VariantTree, type_: t.DataType, zone: Zone, tried: bool) -> Any:
             return tuple([(name, _cast(each, value, zone, tried)) for name, each in tree.items()])
         case t.StructType(fields), dict():
             return tuple([_cast(tree[f.name], f.type, zone, tried) if f.name in tree else None for f in fields])
-        case _, VariantPrimitive() if not is_nested(type_):
+        case _, reading.VariantPrimitive() if not is_nested(type_):
             found = _cast_item(tree, type_, zone)
             if found is not None:
                 return found
         case _, list() | dict() if type_ == t.STRING:
-            return variant_json(variant_of(tree), zone)
+            return reading.variant_json(reading.variant_of(tree))
     if tried:
         return None
     raise EvaluationError(f"A variant cannot be cast to {simple_string(type_)} (INVALID_VARIANT_CAST).")
 
 
-def _cast_item(item: VariantPrimitive, type_: t.DataType, zone: Zone) -> Any:
+def _cast_item(item: reading.VariantPrimitive, type_: t.DataType, zone: Zone) -> Any:
     """Cast an item; None if it cannot be cast."""
     if item.type == t.LONG and type_ == t.TIMESTAMP:
         micros = item.value * MICROS_PER_SECOND
@@ -397,12 +382,7 @@ def _cast_item(item: VariantPrimitive, type_: t.DataType, zone: Zone) -> Any:
         return f"{item.value:f}"
     if not castable(item.type, type_) or (item.type == t.BOOLEAN and type_ == t.TIMESTAMP):
         return None
-    try:
-        return cast_value(item.value, item.type, type_, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
+    return value_or_null(cast_value, item.value, item.type, type_, zone)
 
 
 def _object_signature(args: tuple[Node, ...]) -> function.Typed:
@@ -435,12 +415,12 @@ def _is_source(type_: t.DataType) -> bool:
 def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     type_ = type_of(call.args[0])
     assert type_ is not None
-    return variant_of(_tree(args[0], type_))
+    return reading.variant_of(_tree(args[0], type_))
 
 
-def _tree(value: Any, type_: t.DataType) -> VariantTree:
+def _tree(value: Any, type_: t.DataType) -> reading.VariantTree:
     if value is None:
-        return VariantPrimitive(t.VOID, None)
+        return reading.VariantPrimitive(t.VOID, None)
     match type_:
         case t.ArrayType(element):
             return [_tree(each, element) for each in value]
@@ -451,24 +431,22 @@ def _tree(value: Any, type_: t.DataType) -> VariantTree:
         case t.StructType(fields):
             return {field.name: _tree(each, field.type) for field, each in zip(fields, value, strict=True)}
         case t.DecimalType():
-            return decimal_item(value)
+            return reading.decimal_item(value)
     if type_ == t.VARIANT:
-        return tree_of(value)
-    return VariantPrimitive(t.LONG if type_ in t.INTEGRAL_BITS else type_, value)
+        return reading.tree_of(value)
+    return reading.VariantPrimitive(t.LONG if type_ in t.INTEGRAL_BITS else type_, value)
 
 
-def _is_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    if args[0] is None:
-        return False
-    tree = tree_of(args[0])
-    return isinstance(tree, VariantPrimitive) and tree.type == t.VOID
+def _is_null(variant: Any) -> bool:
+    tree = None if variant is None else reading.tree_of(variant)
+    return isinstance(tree, reading.VariantPrimitive) and tree.type == t.VOID
 
 
-def _schema(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return _type_text(_schema_of(tree_of(args[0])))
+def _schema(variant: Any) -> str:
+    return _type_text(_schema_of(reading.tree_of(variant)))
 
 
-def _schema_of(tree: VariantTree) -> t.DataType:
+def _schema_of(tree: reading.VariantTree) -> t.DataType:
     match tree:
         case dict():
             fields = [t.StructField(name, _schema_of(each)) for name, each in tree.items()]
@@ -478,7 +456,7 @@ def _schema_of(tree: VariantTree) -> t.DataType:
             for each in tree:
                 found = _merged(found, _schema_of(each))
             return t.ArrayType(found)
-        case VariantPrimitive(type_):
+        case reading.VariantPrimitive(type_):
             return type_
 
 
@@ -532,8 +510,10 @@ VARIANTS: Mapping[str, function.FunctionRow] = {
     "try_parse_json": function.Function(_of_text, _parse(True), by_column=_parsed),
     "variant_get": function.Function(_get_signature, _get(False), by_column=_get_column(False), zoned=True),
     "try_variant_get": function.Function(_get_signature, _get(True), by_column=_get_column(True), zoned=True),
-    "is_variant_null": function.Function(_of_variant(t.BOOLEAN), _is_null, False, by_column=_null_column),
-    "schema_of_variant": function.Function(_of_variant(t.STRING), _schema),
+    "is_variant_null": function.Function(
+        function.exactly(t.BOOLEAN, t.VARIANT), function.by_row(_is_null), False, by_column=_null_column
+    ),
+    "schema_of_variant": function.Function(function.exactly(t.STRING, t.VARIANT), function.by_row(_schema)),
     "to_variant_object": function.Function(_object_signature, _to, by_column=_to_column),
     # Casts from and to VARIANT.
     "cast(variant)": function.Function(

@@ -12,8 +12,8 @@ import pyarrow as pa
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
 
-from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, primitive_view, validity_buffer, zeros
-from deltaskip.sparkexpr.kernels.lane cimport wrong_format
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, validity_buffer, zeros
+from deltaskip.sparkexpr.kernels.lane cimport view_of
 from deltaskip.sparkexpr.kernels.strict_math cimport chopped, high, of_high, tanh
 from deltaskip.sparkexpr.kernels.strict_powers cimport cbrt
 
@@ -67,9 +67,7 @@ def agreed(str name not None, values: ArrowArrayExportable) -> tuple[pa.DoubleAr
 
     Raises TypeError for an array of another type, and ValueError for another function.
     """
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"g":
-        raise wrong_format("float64", view.format)
+    cdef PrimitiveView view = view_of(values, b"g")
     cdef strict_t strict = NULL
     cdef exact_t exact = NULL
     cdef double slack = SLACK

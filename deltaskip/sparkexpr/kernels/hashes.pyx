@@ -11,9 +11,9 @@ import pyarrow as pa
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
-    BinaryView, ByteBuffer, Decimal128, PrimitiveView, binary_view, check, check_decimal128, is_valid, primitive_view
+    BinaryView, ByteBuffer, Decimal128, PrimitiveView, binary_view, check_decimal128, is_valid, primitive_view, zeros
 )
-from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
+from deltaskip.sparkexpr.kernels.lane cimport same_length, view_of, whole_view
 
 cdef uint64_t P1 = 0x9E3779B185EBCA87
 cdef uint64_t P2 = 0xC2B2AE3D27D4EB4F
@@ -29,9 +29,9 @@ def hash_numbers(
 
     Raises TypeError for another format and ValueError for another width, seeds with nulls, or of another length.
     """
-    cdef PrimitiveView view = _longs(values)
+    cdef PrimitiveView view = view_of(values, b"l")
     cdef PrimitiveView given = _seeds(seeds, view.length)
-    cdef ByteBuffer out = _new(view.length)
+    cdef ByteBuffer out = zeros(8 * view.length)
     if width != 4 and width != 8:
         raise ValueError(f"Integers have 4 or 8 bytes, not {width}.")
     with nogil:
@@ -47,7 +47,7 @@ def hash_decimals(values: ArrowArrayExportable, seeds: ArrowArrayExportable, bin
     cdef PrimitiveView view = primitive_view(values)
     check_decimal128(view)
     cdef PrimitiveView given = _seeds(seeds, view.length)
-    cdef ByteBuffer out = _new(view.length)
+    cdef ByteBuffer out = zeros(8 * view.length)
     with nogil:
         _decimals(<const Decimal128*>view.values, view, <const int64_t*>given.values, wide, <int64_t*>out.data)
     return _array(out)
@@ -60,31 +60,16 @@ def hash_bytes(values: ArrowArrayExportable, seeds: ArrowArrayExportable, bint w
     """
     cdef BinaryView view = binary_view(values)
     cdef PrimitiveView given = _seeds(seeds, view.length)
-    cdef ByteBuffer out = _new(view.length)
+    cdef ByteBuffer out = zeros(8 * view.length)
     with nogil:
         _texts(view, <const int64_t*>given.values, wide, <int64_t*>out.data)
     return _array(out)
 
 
-cdef PrimitiveView _longs(object values):
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"l":
-        raise wrong_format("int64", view.format)
-    return view
-
-
 cdef PrimitiveView _seeds(object seeds, int64_t length):
-    cdef PrimitiveView view = _longs(seeds)
+    cdef PrimitiveView view = whole_view(seeds, b"l")
     same_length(view.length, length)
-    no_nulls(view.validity, view.offset, view.length)
     return view
-
-
-cdef ByteBuffer _new(int64_t length):
-    cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
-    check(out.reserve(8 * length + 8))
-    out.size = 8 * length
-    return out
 
 
 cdef object _array(ByteBuffer out):
@@ -96,7 +81,7 @@ cdef int _numbers(
 ) noexcept nogil:
     cdef int64_t i
     for i in range(view.length):
-        if view.validity != NULL and not is_valid(view.validity, view.offset + i):
+        if not is_valid(view.validity, view.offset + i):
             out[i] = seeds[i]
         elif wide:
             out[i] = <int64_t>(

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
 
 from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, BinaryView, ByteBuffer, binary_view, is_valid
@@ -12,7 +12,7 @@ from deltaskip.sparkexpr.kernels.icu_ascii cimport LONGEST_ASCII, AsciiKeys, asc
 from deltaskip.sparkexpr.kernels.icu_texts cimport (
     ICU_FAILED, TOO_LONG, Texts, check_icu, text_at, texts_of, validity_of
 )
-from deltaskip.sparkexpr.kernels.utf8 cimport Text
+from deltaskip.sparkexpr.kernels.utf8 cimport Text, decode
 
 # A key is written in place if that much space is left; most are 1.5 times as long as their text.
 cdef int64_t KEY_ROOM = 512
@@ -117,38 +117,11 @@ cdef int _append_key(IcuCollator collator, Text text, uint16_t* units, ByteBuffe
 
 
 cdef int32_t _to_utf16(Text text, uint16_t* units) noexcept nogil:
-    """UTF-16 units of the text, never more than it has bytes. Each maximal ill-formed part becomes one U+FFFD.
-
-    # Unicode 15.0, section 3.9, table 3-7 and "U+FFFD Substitution of Maximal Subparts"
-    """
-    cdef int64_t i = 0
-    cdef int32_t n = 0
-    cdef uint8_t lead
-    cdef uint32_t char
-    cdef int needed
-    while i < text.size:
-        lead = text.data[i]
-        i += 1
-        if lead < 0x80:
-            units[n] = lead
-            n += 1
-            continue
-        char, needed = 0xFFFD, 0
-        if 0xC2 <= lead < 0xE0:
-            char, needed = lead & 0x1F, 1
-        elif 0xE0 <= lead < 0xF0:
-            char, needed = lead & 0x0F, 2
-        elif 0xF0 <= lead < 0xF5:
-            char, needed = lead & 0x07, 3
-        if needed > 1 and (i == text.size or not _second_fits(lead, text.data[i])):
-            char, needed = 0xFFFD, 0
-        while needed > 0:
-            if i == text.size or text.data[i] & 0xC0 != 0x80:
-                char = 0xFFFD
-                break
-            char = char << 6 | (text.data[i] & 0x3F)
-            i += 1
-            needed -= 1
+    """UTF-16 units of the text, never more than it has bytes."""
+    cdef int64_t at = 0
+    cdef int32_t n = 0, char
+    while at < text.size:
+        char = decode(text.data, text.size, &at)
         if char >= 0x10000:
             units[n] = <uint16_t>(0xD7C0 + (char >> 10))
             n += 1
@@ -156,16 +129,3 @@ cdef int32_t _to_utf16(Text text, uint16_t* units) noexcept nogil:
         units[n] = <uint16_t>char
         n += 1
     return n
-
-
-cdef inline bint _second_fits(uint8_t lead, uint8_t second) noexcept nogil:
-    """Whether `second` may follow the lead byte of a three- or four-byte sequence."""
-    if lead == 0xE0:
-        return 0xA0 <= second < 0xC0
-    if lead == 0xED:
-        return 0x80 <= second < 0xA0
-    if lead == 0xF0:
-        return 0x90 <= second < 0xC0
-    if lead == 0xF4:
-        return 0x80 <= second < 0x90
-    return 0x80 <= second < 0xC0

@@ -11,6 +11,7 @@ from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer
 from deltaskip.sparkexpr.kernels.byte_masks cimport (
     Brackets, Masks, brackets64, compact, copy16, escaped_bytes, first_bit, inside, masks64, same_bytes, special16,
 )
+from deltaskip.sparkexpr.kernels.utf8 cimport encode
 
 
 cdef enum:
@@ -229,26 +230,6 @@ cdef inline int scan_string(Cursor* c, Text* text) noexcept nogil:
     return 0
 
 
-cdef inline uint8_t* put_code_point(uint8_t* out, int32_t point) noexcept nogil:
-    if point < 0x80:
-        out[0] = <uint8_t>point
-        return out + 1
-    if point < 0x800:
-        out[0] = <uint8_t>(0xC0 | point >> 6)
-        out[1] = <uint8_t>(0x80 | (point & 0x3F))
-        return out + 2
-    if point < 0x10000:
-        out[0] = <uint8_t>(0xE0 | point >> 12)
-        out[1] = <uint8_t>(0x80 | (point >> 6 & 0x3F))
-        out[2] = <uint8_t>(0x80 | (point & 0x3F))
-        return out + 3
-    out[0] = <uint8_t>(0xF0 | point >> 18)
-    out[1] = <uint8_t>(0x80 | (point >> 12 & 0x3F))
-    out[2] = <uint8_t>(0x80 | (point >> 6 & 0x3F))
-    out[3] = <uint8_t>(0x80 | (point & 0x3F))
-    return out + 4
-
-
 cdef inline int undo_escape(const uint8_t** source, const uint8_t* end, uint8_t** target) noexcept nogil:
     """Decode the checked escape at `source`, a surrogate pair as one; a lone surrogate becomes U+FFFD."""
     cdef const uint8_t* p = source[0]
@@ -274,7 +255,7 @@ cdef inline int undo_escape(const uint8_t** source, const uint8_t* end, uint8_t*
             p += 6
     if unit & 0xF800 == 0xD800 and unit < 0x10000:
         unit = 0xFFFD
-    target[0] = put_code_point(out, unit)
+    target[0] = out + encode(unit, out)
     source[0] = p
     return 0
 

@@ -13,12 +13,12 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
-    NO_MEMORY, BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid, primitive_view, zeros
+    NO_MEMORY, BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid, zeros
 )
 from deltaskip.sparkexpr.kernels.json_cursor cimport (
     Cursor, Text, append_text, expect, scan_string, skip_scalar, skip_space
 )
-from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
+from deltaskip.sparkexpr.kernels.lane cimport same_length, whole_view
 from deltaskip.sparkexpr.kernels.written cimport Span, row_of
 
 
@@ -65,10 +65,7 @@ def texts_at(
     """
     cdef BinaryView view = binary_view(texts)
     cdef BinaryView name = binary_view(names)
-    cdef PrimitiveView index = primitive_view(indices)
-    if index.format != b"l":
-        raise wrong_format("int64", index.format)
-    no_nulls(index.validity, index.offset, index.length)
+    cdef PrimitiveView index = whole_view(indices, b"l")
     same_length(name.length, index.length)
     cdef ByteBuffer offsets = ByteBuffer()
     cdef ByteBuffer data = ByteBuffer()

@@ -43,4 +43,6 @@ cdef int integer_width(PrimitiveView view) except -1
 cdef int pair_width(PrimitiveView a, PrimitiveView b) except -1
 cdef int same_length(int64_t a, int64_t b) except -1
 cdef int no_nulls(const uint8_t* validity, int64_t offset, int64_t n) except -1
+cdef PrimitiveView view_of(object array, bytes fmt)
+cdef PrimitiveView whole_view(object array, bytes fmt)
 cdef object wrong_format(str wanted, bytes given)

@@ -42,9 +42,7 @@ def take_lane(codes: ArrowArrayExportable, keep_per_code: bytes | bytearray | La
     codes: int32 Arrow array, the indices of a dictionary array. keep_per_code: Buffer with one byte per code.
     Raises TypeError for another format, and ValueError if a code that is not null has no byte.
     """
-    cdef PrimitiveView view = primitive_view(codes)
-    if view.format != b"i":
-        raise TypeError(f"Expected int32 codes, not Arrow format {view.format.decode()!r}.")
+    cdef PrimitiveView view = view_of(codes, b"i")
     cdef Lane lane = new_lane(view.length)
     cdef Py_buffer table
     cdef bint inside
@@ -193,6 +191,25 @@ cdef int no_nulls(const uint8_t* validity, int64_t offset, int64_t n) except -1:
             if not is_valid(validity, i):
                 raise ValueError("The points must not be null.")
     return 0
+
+
+# Names of Arrow's C formats for messages.
+_FORMATS = {b"i": "int32", b"l": "int64", b"g": "float64"}
+
+
+cdef PrimitiveView view_of(object array, bytes fmt):
+    """View an array of one of these formats. Raises TypeError for another one."""
+    cdef PrimitiveView view = primitive_view(array)
+    if view.format != fmt:
+        raise wrong_format(_FORMATS[fmt], view.format)
+    return view
+
+
+cdef PrimitiveView whole_view(object array, bytes fmt):
+    """View an array of one of these formats. Raises TypeError for another one, and ValueError for nulls."""
+    cdef PrimitiveView view = view_of(array, fmt)
+    no_nulls(view.validity, view.offset, view.length)
+    return view
 
 
 cdef object wrong_format(str wanted, bytes given):

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t
 
-from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, check, primitive_view
-from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, zeros
+from deltaskip.sparkexpr.kernels.lane cimport same_length, whole_view
 
 
 def repeated_codes(lengths: ArrowArrayExportable, codes: ArrowArrayExportable, int64_t count) -> pa.UInt8Array:
@@ -14,10 +14,10 @@ def repeated_codes(lengths: ArrowArrayExportable, codes: ArrowArrayExportable, i
     lengths: int64, the number of elements of each list. codes: int64, from 0 and below `count`, those of all lists in
     their order. Raises TypeError for other formats, and ValueError for nulls, and numbers that do not fit.
     """
-    cdef PrimitiveView each = _numbers(lengths)
+    cdef PrimitiveView each = whole_view(lengths, b"l")
     cdef PrimitiveView view = _checked_codes(each, codes, count)
-    cdef ByteBuffer out = _sized(view.length)
-    cdef ByteBuffer last = _sized(8 * count)
+    cdef ByteBuffer out = zeros(view.length)
+    cdef ByteBuffer last = zeros(8 * count)
     cdef int64_t* seen = <int64_t*>last.data
     cdef const int64_t* code = <const int64_t*>view.values
     cdef const int64_t* size = <const int64_t*>each.values
@@ -41,13 +41,13 @@ def codes_among(
 
     Arguments and errors are those of `repeated_codes`; there are as many other lists as lists.
     """
-    cdef PrimitiveView each = _numbers(lengths)
-    cdef PrimitiveView others = _numbers(other_lengths)
+    cdef PrimitiveView each = whole_view(lengths, b"l")
+    cdef PrimitiveView others = whole_view(other_lengths, b"l")
     same_length(each.length, others.length)
     cdef PrimitiveView view = _checked_codes(each, codes, count)
     cdef PrimitiveView other_view = _checked_codes(others, other_codes, count)
-    cdef ByteBuffer out = _sized(view.length)
-    cdef ByteBuffer last = _sized(8 * count)
+    cdef ByteBuffer out = zeros(view.length)
+    cdef ByteBuffer last = zeros(8 * count)
     cdef int64_t* seen = <int64_t*>last.data
     cdef const int64_t* code = <const int64_t*>view.values
     cdef const int64_t* other = <const int64_t*>other_view.values
@@ -67,23 +67,8 @@ def codes_among(
     return pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(out)])
 
 
-cdef ByteBuffer _sized(int64_t size):
-    cdef ByteBuffer out = ByteBuffer()
-    check(out.reserve(size + 1))
-    out.size = size
-    return out
-
-
-cdef PrimitiveView _numbers(object values):
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"l":
-        raise wrong_format("int64", view.format)
-    no_nulls(view.validity, view.offset, view.length)
-    return view
-
-
 cdef PrimitiveView _checked_codes(PrimitiveView lengths, object codes, int64_t count):
-    cdef PrimitiveView view = _numbers(codes)
+    cdef PrimitiveView view = whole_view(codes, b"l")
     cdef const int64_t* code = <const int64_t*>view.values
     cdef const int64_t* size = <const int64_t*>lengths.values
     cdef int64_t i, left = view.length

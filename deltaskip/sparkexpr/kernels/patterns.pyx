@@ -12,9 +12,9 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
-    NO_MEMORY, BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid, primitive_view
+    NO_MEMORY, BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid
 )
-from deltaskip.sparkexpr.kernels.lane cimport no_nulls, wrong_format
+from deltaskip.sparkexpr.kernels.lane cimport whole_view
 from deltaskip.sparkexpr.kernels.utf8 cimport decode
 
 cdef enum Operation:
@@ -228,7 +228,7 @@ def joined(
     Raises OverflowError for more than 2 GiB, and ValueError for places beyond the data.
     """
     cdef const uint8_t[::1] source = data
-    cdef PrimitiveView start = _longs(starts), end = _longs(ends), at = _longs(offsets)
+    cdef PrimitiveView start = whole_view(starts, b"l"), end = whole_view(ends, b"l"), at = whole_view(offsets, b"l")
     cdef ByteBuffer sizes = ByteBuffer.__new__(ByteBuffer), out = ByteBuffer.__new__(ByteBuffer)
     cdef int code
     if start.length != end.length or at.length < 1:
@@ -244,14 +244,6 @@ def joined(
         raise OverflowError("The strings have more than 2 GiB.")
     check(code)
     return pa.py_buffer(sizes), pa.py_buffer(out)
-
-
-cdef PrimitiveView _longs(object values):
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"l":
-        raise wrong_format("int64", view.format)
-    no_nulls(view.validity, view.offset, view.length)
-    return view
 
 
 cdef int _joined(

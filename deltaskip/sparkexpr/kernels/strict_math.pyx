@@ -12,8 +12,8 @@ import pyarrow as pa
 from libc.math cimport INFINITY, NAN, fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, primitive_view, validity_buffer, zeros
-from deltaskip.sparkexpr.kernels.lane cimport same_length, wrong_format
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, validity_buffer, zeros
+from deltaskip.sparkexpr.kernels.lane cimport same_length, view_of
 from deltaskip.sparkexpr.kernels cimport strict_angles, strict_powers
 
 ctypedef double (*unary_t)(double) noexcept nogil
@@ -47,7 +47,7 @@ def unary(str name not None, values: ArrowArrayExportable) -> pa.DoubleArray:
 
     Raises TypeError for an array of another type, and ValueError for another function.
     """
-    cdef PrimitiveView view = _doubles(values)
+    cdef PrimitiveView view = view_of(values, b"g")
     cdef unary_t function = _unary(name)
     cdef ByteBuffer out = zeros(8 * view.length)
     cdef const double* given = <const double*>view.values
@@ -69,8 +69,8 @@ def binary(str name not None, left: ArrowArrayExportable, right: ArrowArrayExpor
 
     Raises TypeError for arrays of another type, and ValueError for another function and lengths that differ.
     """
-    cdef PrimitiveView first = _doubles(left)
-    cdef PrimitiveView second = _doubles(right)
+    cdef PrimitiveView first = view_of(left, b"g")
+    cdef PrimitiveView second = view_of(right, b"g")
     same_length(second.length, first.length)
     cdef binary_t function = _binary(name)
     cdef ByteBuffer out = zeros(8 * first.length)
@@ -92,13 +92,6 @@ def unary_value(str name not None, double x) -> float:
 def binary_value(str name not None, double x, double y) -> float:
     """Return a function (see `binary`) of one pair of doubles."""
     return _binary(name)(x, y)
-
-
-cdef PrimitiveView _doubles(object values):
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"g":
-        raise wrong_format("float64", view.format)
-    return view
 
 
 cdef object _array(int64_t rows, object validity, ByteBuffer out):

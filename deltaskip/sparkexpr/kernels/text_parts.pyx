@@ -10,13 +10,10 @@ import pyarrow as pa
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
-from deltaskip.sparkexpr.kernels.arrow cimport (
-    BinaryView, ByteBuffer, HeldBytes, PrimitiveView, binary_view, check, is_valid, primitive_view,
-    validity_buffer, zeros
-)
-from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, HeldBytes, PrimitiveView, binary_view, validity_buffer, zeros
+from deltaskip.sparkexpr.kernels.lane cimport same_length, whole_view
 from deltaskip.sparkexpr.kernels.utf8 cimport decode, encode
-from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_type, written_like
+from deltaskip.sparkexpr.kernels.written cimport Span, Written, both_valid, row_of, text_type, written_like
 
 
 def before_delimiter(texts: ArrowArrayExportable, bytes delimiter not None, int64_t count) -> pa.Array:
@@ -79,13 +76,14 @@ def located(texts: ArrowArrayExportable, bytes part not None, int64_t start) -> 
     """Return where a part is found first from the code point `start` on, as int32: from 1, and 0 if it is not found."""
     cdef BinaryView view = binary_view(texts)
     cdef HeldBytes held = HeldBytes(part)
-    cdef ByteBuffer out = _numbers(view.length)
+    cdef ByteBuffer out = zeros(4 * view.length)
     cdef int32_t* places = <int32_t*>out.data
     cdef int64_t i
     with nogil:
         for i in range(view.length):
             places[i] = _place(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, start)
-    return _array(out, view)
+    validity = validity_buffer(view.validity, view.offset, view.length)
+    return pa.Array.from_buffers(pa.int32(), view.length, [validity, pa.py_buffer(out)])
 
 
 def translated(texts: ArrowArrayExportable, characters: ArrowArrayExportable, others: ArrowArrayExportable) -> pa.Array:
@@ -94,8 +92,8 @@ def translated(texts: ArrowArrayExportable, characters: ArrowArrayExportable, ot
     Raises TypeError for arrays that are not int32, and ValueError for nulls in them, or another length.
     """
     cdef BinaryView view = binary_view(texts)
-    cdef PrimitiveView old = _points(characters)
-    cdef PrimitiveView new = _points(others)
+    cdef PrimitiveView old = whole_view(characters, b"i")
+    cdef PrimitiveView new = whole_view(others, b"i")
     cdef Written out = written_like(view)
     cdef int64_t i
     cdef int32_t[128] ascii
@@ -151,42 +149,19 @@ def has_parts(texts: ArrowArrayExportable, parts: ArrowArrayExportable, int plac
     cdef BinaryView other = binary_view(parts)
     same_length(view.length, other.length)
     cdef ByteBuffer out = zeros(view.length)
-    cdef ByteBuffer valid = zeros((view.length + 7) // 8)
     cdef int64_t i
     cdef Span text, part
     with nogil:
         for i in range(view.length):
-            if is_valid(view.validity, view.offset + i) and is_valid(other.validity, other.offset + i):
-                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
-                text, part = row_of(view, i), row_of(other, i)
-                if part.size == 0:
-                    out.data[i] = 1
-                elif part.size <= text.size and place == 1:
-                    out.data[i] = _find(text, 0, part.data, part.size) >= 0
-                elif part.size <= text.size:
-                    text.data += text.size - part.size if place == 2 else 0
-                    out.data[i] = memcmp(text.data, part.data, part.size) == 0
-    return pa.Array.from_buffers(pa.uint8(), view.length, [pa.py_buffer(valid), pa.py_buffer(out)])
-
-
-cdef ByteBuffer _numbers(int64_t length):
-    cdef ByteBuffer out = ByteBuffer()
-    check(out.reserve(4 * length + 4))
-    out.size = 4 * length
-    return out
-
-
-cdef object _array(ByteBuffer out, BinaryView view):
-    validity = validity_buffer(view.validity, view.offset, view.length)
-    return pa.Array.from_buffers(pa.int32(), view.length, [validity, pa.py_buffer(out)])
-
-
-cdef PrimitiveView _points(object values):
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"i":
-        raise wrong_format("int32", view.format)
-    no_nulls(view.validity, view.offset, view.length)
-    return view
+            text, part = row_of(view, i), row_of(other, i)
+            if part.size == 0:
+                out.data[i] = 1
+            elif part.size <= text.size and place == 1:
+                out.data[i] = _find(text, 0, part.data, part.size) >= 0
+            elif part.size <= text.size:
+                text.data += text.size - part.size if place == 2 else 0
+                out.data[i] = memcmp(text.data, part.data, part.size) == 0
+    return pa.Array.from_buffers(pa.uint8(), view.length, [both_valid(view, other), pa.py_buffer(out)])
 
 
 cdef int64_t _find(Span text, int64_t start, const uint8_t* part, int64_t size) noexcept nogil:

@@ -10,11 +10,9 @@ import pyarrow as pa
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from deltaskip.sparkexpr.kernels.arrow cimport (
-    BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, primitive_view, validity_buffer, zeros
-)
-from deltaskip.sparkexpr.kernels.lane cimport same_length, wrong_format
-from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_type, written_for, written_like
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, validity_buffer, zeros
+from deltaskip.sparkexpr.kernels.lane cimport same_length, view_of
+from deltaskip.sparkexpr.kernels.written cimport Span, Written, both_valid, row_of, text_type, written_for, written_like
 
 
 def slices(texts: ArrowArrayExportable, starts: ArrowArrayExportable, lengths: ArrowArrayExportable) -> pa.Array:
@@ -58,7 +56,7 @@ def joined(texts: ArrowArrayExportable, others: ArrowArrayExportable) -> pa.Arra
     cdef BinaryView view = binary_view(texts)
     cdef BinaryView behind = binary_view(others)
     same_length(view.length, behind.length)
-    cdef Written out = written_for(_both_valid(view, behind), view.length)
+    cdef Written out = written_for(both_valid(view, behind), view.length)
     cdef int64_t i
     cdef Span first, second
     with nogil:
@@ -172,24 +170,8 @@ def repeated(texts: ArrowArrayExportable, counts: ArrowArrayExportable) -> pa.Ar
     return out.array(text_type(view))
 
 
-cdef object _both_valid(BinaryView view, BinaryView other):
-    """A bitmap of the rows that are null in neither; None if no row is null."""
-    if view.validity == NULL:
-        return validity_buffer(other.validity, other.offset, other.length)
-    if other.validity == NULL:
-        return validity_buffer(view.validity, view.offset, view.length)
-    cdef ByteBuffer bits = zeros((view.length + 7) >> 3)
-    cdef int64_t i
-    for i in range(view.length):
-        if is_valid(view.validity, view.offset + i) and is_valid(other.validity, other.offset + i):
-            bits.data[i >> 3] |= 1 << (i & 7)
-    return pa.py_buffer(bits)
-
-
 cdef PrimitiveView _integers(object values, int64_t length):
-    cdef PrimitiveView view = primitive_view(values)
-    if view.format != b"i":
-        raise wrong_format("int32", view.format)
+    cdef PrimitiveView view = view_of(values, b"i")
     same_length(view.length, length)
     return view
 

@@ -15,35 +15,14 @@ from deltaskip.sparkexpr.kernels.arrow cimport (
     NO_MEMORY, BinaryView, ByteBuffer, Decimal128, PrimitiveView, binary_view, check_decimal128, is_valid,
     primitive_view
 )
+from deltaskip.sparkexpr.kernels.lane cimport view_of
 from deltaskip.sparkexpr.kernels.variant_values cimport (
-    ARRAY_TYPE, BOTH, EMPTY, FINE, TOO_LARGE, UUID_SIZE, Column, Output, Text, check_fault, column_of,
-    is_there, item_of, longs, put, value_column, width_of
+    ARRAY_TYPE, BINARY, BOTH, DATE, DECIMAL4, DECIMAL8, DECIMAL16, DOUBLE, EMPTY, FALSE, FINE, FLOAT, INT8, INT16,
+    INT32, INT64, STRING, TIME, TIMESTAMP, TIMESTAMP_NANOS, TIMESTAMP_NTZ, TIMESTAMP_NTZ_NANOS, TOO_LARGE, TRUE, UUID,
+    UUID_SIZE, Column, Output, Text, check_fault, column_of, is_there, item_of, put, value_column, width_of
 )
 
 __all__ = ["of_lists", "of_numbers", "of_texts"]
-
-# Types of primitive values; `_primitive_type` has those of Arrow.
-cdef enum Primitive:
-    TRUE = 1
-    FALSE = 2
-    INT8 = 3
-    INT16 = 4
-    INT32 = 5
-    INT64 = 6
-    DOUBLE = 7
-    DECIMAL4 = 8
-    DECIMAL8 = 9
-    DECIMAL16 = 10
-    DATE = 11
-    TIMESTAMP = 12
-    TIMESTAMP_NTZ = 13
-    FLOAT = 14
-    BINARY = 15
-    STRING = 16
-    TIME = 17
-    TIMESTAMP_NANOS = 18
-    TIMESTAMP_NTZ_NANOS = 19
-    UUID = 20
 
 cdef enum:
     MOST_SHORT = 63
@@ -108,7 +87,7 @@ def of_lists(
     after the other; a missing one becomes a variant null. value: As of of_numbers.
     Raises TypeError for another format, and ValueError for what violates the specification.
     """
-    cdef PrimitiveView sizes = longs(lengths)
+    cdef PrimitiveView sizes = view_of(lengths, b"l")
     cdef BinaryView items = binary_view(elements)
     cdef list owners = []
     cdef Column given = value_column(value, sizes.length, owners)

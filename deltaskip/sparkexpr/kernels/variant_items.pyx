@@ -12,35 +12,20 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
 from deltaskip.sparkexpr.kernels.arrow cimport (
-    BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, primitive_view, zeros
+    BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, zeros
 )
 from deltaskip.sparkexpr.kernels.json_cursor cimport Cursor, check_utf8
-from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
-from deltaskip.sparkexpr.kernels.variant_values cimport ARRAY_TYPE, OBJECT_TYPE, unsigned_at
+from deltaskip.sparkexpr.kernels.lane cimport same_length, whole_view
+from deltaskip.sparkexpr.kernels.variant_values cimport (
+    ARRAY_TYPE, BINARY, DATE, DECIMAL4, DECIMAL8, DECIMAL16, DOUBLE, FALSE, FINE, FLOAT, INT8, INT16, INT32, INT64,
+    OBJECT_TYPE, STRING, TIME, TIMESTAMP, TIMESTAMP_NTZ, UUID, Container, Dictionary, Text, id_at, key_of,
+    open_container, open_dictionary, unsigned_at
+)
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, written_for
 
 cdef enum:
     SHORT_TEXT = 1
-    # The types of primitive values; integers are LONG, decimals DECIMAL.
-    TRUE_VALUE = 1
-    FALSE_VALUE = 2
-    BYTE = 3
-    SHORT = 4
-    INTEGER = 5
-    LONG = 6
-    DOUBLE = 7
-    DECIMAL = 8
-    WIDER_DECIMAL = 9
-    DATE = 11
-    TIME = 12
-    LOCAL_TIME = 13
-    WIDEST_DECIMAL = 10
-    FLOAT = 14
-    BINARY = 15
-    TEXT = 16
-    # A time of day, and two times of nanoseconds.
-    LATER_TIMES = 17
-    UUID = 20
+    # Kinds of values beside the types of primitive ones; integers are INT64, decimals DECIMAL4.
     OBJECT = 100
     LIST = 101
     MISSING = 254
@@ -76,10 +61,7 @@ def items_at(
     cdef BinaryView view = binary_view(values)
     cdef BinaryView keys = binary_view(metadata)
     cdef BinaryView name = binary_view(names)
-    cdef PrimitiveView index = primitive_view(indices)
-    if index.format != b"l":
-        raise wrong_format("int64", index.format)
-    no_nulls(index.validity, index.offset, index.length)
+    cdef PrimitiveView index = whole_view(indices, b"l")
     same_length(name.length, index.length)
     same_length(view.length, keys.length)
     cdef ByteBuffer kinds = zeros(view.length)
@@ -135,58 +117,33 @@ cdef int64_t _member(
     Span value, int64_t at, Span metadata, BinaryView names, int64_t step, int64_t number
 ) noexcept nogil:
     """The place of a member of the object or array at a place; -1 if there is none, -2 to leave the variant."""
-    cdef uint8_t header = value.data[at] >> 2
-    cdef bint named = number < 0
-    cdef int width = (header & 3) + 1
-    cdef int id_width = (header >> 2 & 3) + 1 if named else 0
-    cdef int wide = 4 if header & (16 if named else 4) else 1
-    cdef int64_t count, offsets, start, place
-    at += 1
-    if value.size - at < wide:
+    cdef Container inside
+    cdef int64_t place
+    if not open_container(value.data + at, value.size - at, &inside):
         return -2
-    count = unsigned_at(value.data + at, wide)
-    at += wide
-    offsets = at + count * id_width
-    start = offsets + (count + 1) * width
-    if start > value.size:
-        return -2
-    if named:
-        number = _named(value.data + at, count, id_width, metadata, names, step)
+    if number < 0:
+        number = _named(value.data + at, &inside, metadata, names, step)
         if number < 0:
             return number
-    elif number >= count:
+    elif number >= inside.count:
         return -1
-    place = start + unsigned_at(value.data + offsets + number * width, width)
+    place = at + inside.start + unsigned_at(value.data + at + inside.offsets + number * inside.width, inside.width)
     return place if place < value.size else -2
 
 
 cdef int64_t _named(
-    const uint8_t* ids, int64_t count, int id_width, Span metadata, BinaryView names, int64_t step
+    const uint8_t* data, const Container* inside, Span metadata, BinaryView names, int64_t step
 ) noexcept nogil:
     """The number of the member with the name of a step; -1 if there is none, -2 to leave the variant."""
-    cdef int64_t k, id, first, start, end, entries, wanted = names.end(step) - names.start(step)
-    cdef int width
-    cdef const uint8_t* at
-    if metadata.size < 1 or metadata.data[0] & 0x0F != 1:
+    cdef Dictionary known
+    cdef Text key
+    cdef int64_t k, wanted = names.end(step) - names.start(step)
+    if open_dictionary(Text(metadata.data, metadata.size), &known) != FINE:
         return -2
-    width = (metadata.data[0] >> 6) + 1
-    if metadata.size < 1 + width:
-        return -2
-    entries = unsigned_at(metadata.data + 1, width)
-    first = 1 + width * (entries + 2)
-    if first > metadata.size:
-        return -2
-    for k in range(count):
-        id = unsigned_at(ids + k * id_width, id_width)
-        if id >= entries:
+    for k in range(inside.count):
+        if key_of(&known, id_at(data, inside, k), &key) != FINE:
             return -2
-        at = metadata.data + 1 + width * (id + 1)
-        start, end = unsigned_at(at, width), unsigned_at(at + width, width)
-        if start > end or end > metadata.size - first:
-            return -2
-        if end - start == wanted and (
-            wanted == 0 or memcmp(metadata.data + first + start, names.data + names.start(step), wanted) == 0
-        ):
+        if key.size == wanted and (wanted == 0 or memcmp(key.data, names.data + names.start(step), wanted) == 0):
             return k
     return -1
 
@@ -206,8 +163,8 @@ cdef void _read(Span value, int64_t at, Item* item) noexcept nogil:
         item.kind = OBJECT if basic == OBJECT_TYPE else LIST
         return
     if basic == SHORT_TEXT:
-        size = _bytes(TEXT, data, header, left, item)
-    elif header == BINARY or header == TEXT:
+        size = _bytes(STRING, data, header, left, item)
+    elif header == BINARY or header == STRING:
         size = 4 + _bytes(header, data + 4, unsigned_at(data, 4), left - 4, item) if left >= 4 else -1
     else:
         size = _number(header, data, left, item)
@@ -222,7 +179,7 @@ cdef int64_t _bytes(uint8_t kind, const uint8_t* data, int64_t size, int64_t lef
     if size > left:
         return -5
     cursor.at, cursor.end, cursor.fault, cursor.one_line = data, data + size, NULL, False
-    if kind == TEXT and check_utf8(&cursor, data, data + size) != 0:
+    if kind == STRING and check_utf8(&cursor, data, data + size) != 0:
         return -5
     item.kind = kind
     item.bytes.data, item.bytes.size = data, size
@@ -238,20 +195,20 @@ cdef int64_t _number(uint8_t kind, const uint8_t* data, int64_t left, Item* item
     if size < 0 or size > left:
         return -1
     item.kind = kind
-    if kind <= FALSE_VALUE:
+    if kind <= FALSE:
         return 0
-    if kind == BYTE:
-        item.kind, item.number = LONG, <int8_t>data[0]
-    elif kind == SHORT:
+    if kind == INT8:
+        item.kind, item.number = INT64, <int8_t>data[0]
+    elif kind == INT16:
         memcpy(&short, data, 2)
-        item.kind, item.number = LONG, short
-    elif kind == INTEGER or kind == DATE:
+        item.kind, item.number = INT64, short
+    elif kind == INT32 or kind == DATE:
         memcpy(&number, data, 4)
-        item.kind, item.number = LONG if kind == INTEGER else DATE, number
-    elif kind == DECIMAL:
+        item.kind, item.number = INT64 if kind == INT32 else DATE, number
+    elif kind == DECIMAL4:
         memcpy(&number, data + 1, 4)
         _decimal(number, data[0], item)
-    elif kind == WIDER_DECIMAL:
+    elif kind == DECIMAL8:
         memcpy(&wide, data + 1, 8)
         _decimal(wide, data[0], item)
     else:
@@ -261,26 +218,26 @@ cdef int64_t _number(uint8_t kind, const uint8_t* data, int64_t left, Item* item
 
 
 cdef int64_t _size(uint8_t kind) noexcept nogil:
-    if kind <= FALSE_VALUE:
+    if kind <= FALSE:
         return 0
-    if kind == BYTE:
+    if kind == INT8:
         return 1
-    if kind == SHORT:
+    if kind == INT16:
         return 2
-    if kind == INTEGER or kind == DATE:
+    if kind == INT32 or kind == DATE:
         return 4
-    if kind == LONG or kind == DOUBLE or kind == TIME or kind == LOCAL_TIME:
+    if kind == INT64 or kind == DOUBLE or kind == TIMESTAMP or kind == TIMESTAMP_NTZ:
         return 8
-    if kind == DECIMAL:
+    if kind == DECIMAL4:
         return 5
-    return 9 if kind == WIDER_DECIMAL else -1
+    return 9 if kind == DECIMAL8 else -1
 
 
 cdef void _decimal(int64_t number, int32_t scale, Item* item) noexcept nogil:
     while scale > 0 and number % 10 == 0:
         number //= 10
         scale -= 1
-    item.kind = DECIMAL if -MOST_DECIMAL < number < MOST_DECIMAL and scale <= MOST_SCALE else LEFT
+    item.kind = DECIMAL4 if -MOST_DECIMAL < number < MOST_DECIMAL and scale <= MOST_SCALE else LEFT
     item.number, item.scale = number, scale
 
 
@@ -363,70 +320,55 @@ def without_members(
 
 cdef int _without(Span value, Span metadata, BinaryView names, ByteBuffer out) noexcept nogil:
     """Append the object at the start of a value without some members, nothing if none is left; 1 or 2 for a fault."""
-    cdef uint8_t header = value.data[0] >> 2
-    cdef int width = (header & 3) + 1, id_width = (header >> 2 & 3) + 1
-    cdef int wide = 4 if header & 16 else 1
-    cdef int64_t count, ids, offsets, start, k, at, size, id, first, name_at, name_end, entries, kept = 0, total = 0
-    cdef int keys_width = 0
-    cdef const uint8_t* key
-    if value.size < 1 + wide or metadata.size < 1 or metadata.data[0] & 0x0F != 1:
-        return 2
-    keys_width = (metadata.data[0] >> 6) + 1
-    if metadata.size < 1 + keys_width:
-        return 2
-    entries = unsigned_at(metadata.data + 1, keys_width)
-    first = 1 + keys_width * (entries + 2)
-    count = unsigned_at(value.data + 1, wide)
-    ids = 1 + wide
-    offsets = ids + count * id_width
-    start = offsets + (count + 1) * width
-    if start > value.size or first > metadata.size:
+    cdef Container inside
+    cdef Dictionary known
+    cdef Text key
+    cdef int width
+    cdef int64_t k, at, size, offsets, start, kept = 0, total = 0, written = 0
+    if (
+        not open_container(value.data, value.size, &inside)
+        or open_dictionary(Text(metadata.data, metadata.size), &known) != FINE
+    ):
         return 2
     # Offsets of the new object are at most as great, so that its widths are enough.
     if out.reserve(value.size) != 0:
         return 1
-    for k in range(count):
-        id = unsigned_at(value.data + ids + k * id_width, id_width)
-        if id >= entries:
+    width = inside.id_width
+    for k in range(inside.count):
+        if key_of(&known, id_at(value.data, &inside, k), &key) != FINE:
             return 2
-        key = metadata.data + 1 + keys_width * (id + 1)
-        name_at, name_end = unsigned_at(key, keys_width), unsigned_at(key + keys_width, keys_width)
-        if name_at > name_end or name_end > metadata.size - first:
-            return 2
-        if _is_named(metadata.data + first + name_at, name_end - name_at, names):
-            continue
-        memcpy(out.data + ids + kept * id_width, value.data + ids + k * id_width, id_width)
-        kept += 1
+        if not _is_named(key, names):
+            memcpy(out.data + inside.ids + kept * width, value.data + inside.ids + k * width, width)
+            kept += 1
     if kept == 0:
         return 0
-    cdef int64_t new_offsets = ids + kept * id_width
-    cdef int64_t new_start = new_offsets + (kept + 1) * width
-    cdef int64_t written = 0
-    for k in range(count):
-        id = unsigned_at(value.data + ids + k * id_width, id_width)
-        key = metadata.data + 1 + keys_width * (id + 1)
-        name_at, name_end = unsigned_at(key, keys_width), unsigned_at(key + keys_width, keys_width)
-        if _is_named(metadata.data + first + name_at, name_end - name_at, names):
+    offsets = inside.ids + kept * width
+    width = inside.width
+    start = offsets + (kept + 1) * width
+    for k in range(inside.count):
+        key_of(&known, id_at(value.data, &inside, k), &key)
+        if _is_named(key, names):
             continue
-        at = start + unsigned_at(value.data + offsets + k * width, width)
+        at = inside.start + unsigned_at(value.data + inside.offsets + k * width, width)
         size = _value_size(value, at)
-        if size < 0 or new_start + total + size > value.size:
+        if size < 0 or start + total + size > value.size:
             return 2
-        memcpy(out.data + new_offsets + written * width, &total, width)
-        memcpy(out.data + new_start + total, value.data + at, size)
+        memcpy(out.data + offsets + written * width, &total, width)
+        memcpy(out.data + start + total, value.data + at, size)
         total += size
         written += 1
-    memcpy(out.data + new_offsets + written * width, &total, width)
+    memcpy(out.data + offsets + written * width, &total, width)
     out.data[0] = value.data[0]
-    memcpy(out.data + 1, &kept, wide)
-    out.size = new_start + total
+    memcpy(out.data + 1, &kept, inside.ids - 1)
+    out.size = start + total
     return 0
 
 
-cdef bint _is_named(const uint8_t* text, int64_t size, BinaryView names) noexcept nogil:
-    cdef int64_t i
+cdef bint _is_named(Text key, BinaryView names) noexcept nogil:
+    cdef int64_t i, size
     for i in range(names.length):
-        if names.end(i) - names.start(i) == size and (size == 0 or memcmp(text, names.data + names.start(i), size) == 0):
+        size = names.end(i) - names.start(i)
+        if size == key.size and (size == 0 or memcmp(key.data, names.data + names.start(i), size) == 0):
             return True
     return False
 
@@ -434,8 +376,8 @@ cdef bint _is_named(const uint8_t* text, int64_t size, BinaryView names) noexcep
 cdef int64_t _value_size(Span value, int64_t at) noexcept nogil:
     """Bytes of the value at a place; -1 if it is not valid."""
     cdef uint8_t basic, header
-    cdef int64_t left = value.size - at, size = -1, count, offsets
-    cdef int width, id_width, wide
+    cdef int64_t left = value.size - at, size = -1
+    cdef Container inside
     cdef const uint8_t* data = value.data + at
     if left < 1:
         return -1
@@ -443,24 +385,17 @@ cdef int64_t _value_size(Span value, int64_t at) noexcept nogil:
     if basic == SHORT_TEXT:
         size = 1 + header
     elif basic == OBJECT_TYPE or basic == ARRAY_TYPE:
-        width = (header & 3) + 1
-        id_width = (header >> 2 & 3) + 1 if basic == OBJECT_TYPE else 0
-        wide = 4 if header & (16 if basic == OBJECT_TYPE else 4) else 1
-        if left < 1 + wide:
+        if not open_container(data, left, &inside):
             return -1
-        count = unsigned_at(data + 1, wide)
-        offsets = 1 + wide + count * id_width
-        size = offsets + (count + 1) * width
-        if size > left:
-            return -1
-        size += unsigned_at(data + offsets + count * width, width)
-    elif header == BINARY or header == TEXT:
+        size = inside.start + unsigned_at(data + inside.start - inside.width, inside.width)
+    elif header == BINARY or header == STRING:
         size = 5 + unsigned_at(data + 1, 4) if left >= 5 else -1
-    elif header == WIDEST_DECIMAL or header == UUID:
-        size = 18 if header == WIDEST_DECIMAL else 17
+    elif header == DECIMAL16 or header == UUID:
+        size = 18 if header == DECIMAL16 else 17
     elif header == FLOAT:
         size = 5
-    elif LATER_TIMES <= header < UUID:
+    elif TIME <= header < UUID:
+        # Also those of nanoseconds.
         size = 9
     elif _size(header) >= 0:
         size = 1 + _size(header)

@@ -11,25 +11,17 @@ from libc.string cimport memcmp, memcpy
 from deltaskip.sparkexpr.kernels.arrow cimport (
     NO_MEMORY, BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, primitive_view, zeros
 )
-from deltaskip.sparkexpr.kernels.lane cimport same_length, wrong_format
+from deltaskip.sparkexpr.kernels.lane cimport same_length, view_of, wrong_format
 from deltaskip.sparkexpr.kernels.variant_values cimport (
-    EMPTY, FINE, KEY, METADATA, NOT_OBJECT, OBJECT, OBJECT_TYPE, TOO_LARGE, TWICE, UNKNOWN_KEY, Column,
-    Output, Text, check_fault, column_of, is_there, item_of, longs, order_of, put, unsigned_at, value_column, width_of
+    EMPTY, FINE, METADATA, NOT_OBJECT, OBJECT, OBJECT_TYPE, TOO_LARGE, TWICE, UNKNOWN_KEY, Column, Container,
+    Dictionary, Output, Text, check_fault, column_of, id_at, is_there, item_of, key_of, open_container,
+    open_dictionary, order_of, put, unsigned_at, value_column, width_of
 )
 
 __all__ = ["of_structs"]
 
 # Sizes and offsets have four bytes or fewer.
 cdef int64_t MOST_BYTES = 0xFFFFFFFF
-
-
-cdef struct Dictionary:
-    # The metadata of a row.
-    Text bytes
-    int width
-    int64_t count
-    const uint8_t* offsets
-    Text texts
 
 
 cdef struct Field:
@@ -59,7 +51,7 @@ def of_structs(
     Raises TypeError for another format, and ValueError for what violates the specification.
     """
     cdef PrimitiveView flags = primitive_view(present)
-    cdef PrimitiveView numbers = None if rows is None else longs(rows)
+    cdef PrimitiveView numbers = None if rows is None else view_of(rows, b"l")
     cdef BinaryView dictionaries = binary_view(metadata)
     cdef BinaryView view
     cdef list owners = []
@@ -161,23 +153,16 @@ cdef int _structs(
 
 cdef int _open(Text bytes, Field* keys, int64_t count, Dictionary* known) noexcept nogil:
     """Find the ids of the keys in the dictionary of some metadata."""
-    cdef int64_t k, number, left, right, middle, used
+    cdef int64_t k, number, left, right, middle
     cdef int order, fault
     cdef Text text
-    known.bytes = bytes
-    known.width = (bytes.data[0] >> 6) + 1
-    if bytes.data[0] & 0x0F != 1 or bytes.size < 1 + known.width:
-        return METADATA
-    known.count = unsigned_at(bytes.data + 1, known.width)
-    used = 1 + known.width * (known.count + 2)
-    if used > bytes.size:
-        return METADATA
-    known.offsets = bytes.data + 1 + known.width
-    known.texts = Text(bytes.data + used, bytes.size - used)
+    fault = open_dictionary(bytes, known)
+    if fault != FINE:
+        return fault
     for k in range(count):
         keys[k].id = -1
     for number in range(known.count):
-        fault = _key(known, number, &text)
+        fault = key_of(known, number, &text)
         if fault != FINE:
             return fault
         left, right = 0, count
@@ -194,65 +179,45 @@ cdef int _open(Text bytes, Field* keys, int64_t count, Dictionary* known) noexce
     return FINE
 
 
-cdef int _key(const Dictionary* known, int64_t number, Text* key) noexcept nogil:
-    cdef const uint8_t* at = known.offsets + number * known.width
-    cdef int64_t start, end
-    if number >= known.count:
-        return KEY
-    start, end = unsigned_at(at, known.width), unsigned_at(at + known.width, known.width)
-    if start > end or end > known.texts.size:
-        return KEY
-    key[0] = Text(known.texts.data + start, end - start)
-    return FINE
-
-
 cdef int _by_name(const void* a, const void* b) noexcept nogil:
     return order_of(&(<const Field*>a).name, &(<const Field*>b).name)
 
 
 cdef int _unshredded(Text value, const Dictionary* known, ByteBuffer residues, Residue* residue) noexcept nogil:
     """Read the unshredded part of an object: its fields by name into the buffer."""
-    cdef int64_t i, count, ids, offsets, used
-    cdef int id_width, width, fault
-    cdef bint ordered = True, large
+    cdef Container inside
+    cdef int64_t i
+    cdef int fault
+    cdef bint ordered = True
     cdef Field* fields
     if value.size == 0:
         return EMPTY
     if value.data[0] & 3 != OBJECT_TYPE:
         return NOT_OBJECT
-    width = (value.data[0] >> 2 & 3) + 1
-    id_width = (value.data[0] >> 4 & 3) + 1
-    large = value.data[0] >> 6 & 1
-    ids = 5 if large else 2
-    if value.size < ids:
+    if not open_container(value.data, value.size, &inside):
         return OBJECT
-    count = unsigned_at(value.data + 1, 4 if large else 1)
-    offsets = ids + count * id_width
-    used = offsets + (count + 1) * width
-    if used > value.size:
+    residue.count = inside.count
+    residue.values = Text(value.data + inside.start, unsigned_at(value.data + inside.start - inside.width, inside.width))
+    if residue.values.size > value.size - inside.start:
         return OBJECT
-    residue.count = count
-    residue.values = Text(value.data + used, unsigned_at(value.data + used - width, width))
-    if residue.values.size > value.size - used:
-        return OBJECT
-    if residues.reserve(<int64_t>sizeof(Field) * count) != 0:
+    if residues.reserve(<int64_t>sizeof(Field) * inside.count) != 0:
         return NO_MEMORY
     fields = <Field*>residues.data
-    for i in range(count):
-        fields[i].id = unsigned_at(value.data + ids + i * id_width, id_width)
-        fields[i].start = unsigned_at(value.data + offsets + i * width, width)
+    for i in range(inside.count):
+        fields[i].id = id_at(value.data, &inside, i)
+        fields[i].start = unsigned_at(value.data + inside.offsets + i * inside.width, inside.width)
         fields[i].value = Text(NULL, 0)
         # A value has a byte at least.
         if fields[i].start >= residue.values.size:
             return OBJECT
-        fault = _key(known, fields[i].id, &fields[i].name)
+        fault = key_of(known, fields[i].id, &fields[i].name)
         if fault != FINE:
             return fault
         ordered = ordered and (i == 0 or _by_name(&fields[i - 1], &fields[i]) < 0)
     if not ordered:
         # Some writers order keys by UTF-16.
-        qsort(fields, count, sizeof(Field), _by_name)
-        for i in range(1, count):
+        qsort(fields, inside.count, sizeof(Field), _by_name)
+        for i in range(1, inside.count):
             if _by_name(&fields[i - 1], &fields[i]) == 0:
                 return TWICE
     return FINE

@@ -16,7 +16,9 @@ from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, BinaryView, ByteBuffer
 from deltaskip.sparkexpr.kernels.byte_order cimport order_of_bytes
 from deltaskip.sparkexpr.kernels.json_cursor cimport Cursor, Text, append_text, expect, scan_string, skip_scalar, skip_space
 from deltaskip.sparkexpr.kernels.json_number cimport plain_int64, short_double
-from deltaskip.sparkexpr.kernels.variant_values cimport ARRAY_TYPE, OBJECT_TYPE, put, width_of
+from deltaskip.sparkexpr.kernels.variant_values cimport (
+    ARRAY_TYPE, DECIMAL4, DECIMAL8, DOUBLE, FALSE, INT8, OBJECT_TYPE, STRING, TRUE, put, width_of
+)
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, written_like
 
 cdef enum:
@@ -26,14 +28,6 @@ cdef enum:
     MOST_DIGITS = 18
     DEEPEST = 60
     SHORT_TEXT = 63
-    # Types of primitive values.
-    TRUE_VALUE = 1
-    FALSE_VALUE = 2
-    BYTE = 3
-    DOUBLE = 7
-    DECIMAL = 8
-    WIDER_DECIMAL = 9
-    LONG_TEXT = 16
     # From this first byte on, order in UTF-16 may differ from that of bytes.
     HIGH_CHARACTER = 0xEE
 
@@ -142,7 +136,7 @@ cdef int _value(_Parser parser, int depth) noexcept nogil:
         put(parser.out, 0, 1)
         return 0
     if first == 0x74 or first == 0x66:
-        put(parser.out, (TRUE_VALUE if first == 0x74 else FALSE_VALUE) << 2, 1)
+        put(parser.out, (TRUE if first == 0x74 else FALSE) << 2, 1)
         return 0
     return _number(begin, c.at - begin, parser.out)
 
@@ -163,7 +157,7 @@ cdef int _text(_Parser parser) noexcept nogil:
         parser.out.data[start] = <uint8_t>(size << 2 | 1)
         parser.out.size = start + 1 + size
         return 0
-    parser.out.data[start] = LONG_TEXT << 2
+    parser.out.data[start] = STRING << 2
     memcpy(parser.out.data + start + 1, &size, 4)
     return 0
 
@@ -209,14 +203,14 @@ cdef int _number(const uint8_t* text, int64_t size, ByteBuffer out) noexcept nog
         width = 0 if -128 <= number < 128 else 1 if -32768 <= number < 32768 else 2
         if width == 2 and not -2147483648 <= number <= 2147483647:
             width = 3
-        put(out, (BYTE + width) << 2, 1)
+        put(out, (INT8 + width) << 2, 1)
         put(out, number, 1 << width)
         return 0
     if digits > MOST_DIGITS or scale > MOST_DIGITS:
         return LEFT
     number = -number if text[0] == 0x2D else number
     width = 4 if digits <= 9 and scale <= 9 else 8
-    put(out, (DECIMAL if width == 4 else WIDER_DECIMAL) << 2, 1)
+    put(out, (DECIMAL4 if width == 4 else DECIMAL8) << 2, 1)
     put(out, scale, 1)
     put(out, number, width)
     return 0

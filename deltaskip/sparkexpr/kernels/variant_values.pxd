@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, PrimitiveView, is_valid
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, is_valid
 from deltaskip.sparkexpr.kernels.byte_order cimport order_of_bytes
 
 cdef enum Fault:
@@ -25,6 +25,30 @@ cdef enum:
     ARRAY_TYPE = 3
 
 
+# Types of primitive values.
+cdef enum Primitive:
+    TRUE = 1
+    FALSE = 2
+    INT8 = 3
+    INT16 = 4
+    INT32 = 5
+    INT64 = 6
+    DOUBLE = 7
+    DECIMAL4 = 8
+    DECIMAL8 = 9
+    DECIMAL16 = 10
+    DATE = 11
+    TIMESTAMP = 12
+    TIMESTAMP_NTZ = 13
+    FLOAT = 14
+    BINARY = 15
+    STRING = 16
+    TIME = 17
+    TIMESTAMP_NANOS = 18
+    TIMESTAMP_NTZ_NANOS = 19
+    UUID = 20
+
+
 cdef struct Column:
     # Values of a binary array; none of the offsets is set where there is no column.
     const int32_t* offsets32
@@ -37,6 +61,21 @@ cdef struct Column:
 cdef struct Text:
     const uint8_t* data
     int64_t size
+
+
+cdef struct Container:
+    # An object or array: where its ids, its offsets and its values begin.
+    int64_t count, ids, offsets, start
+    int id_width, width
+
+
+cdef struct Dictionary:
+    # The metadata of a row.
+    Text bytes
+    int width
+    int64_t count
+    const uint8_t* offsets
+    Text texts
 
 
 cdef class Output:
@@ -52,7 +91,6 @@ cdef class Output:
 
 
 cdef int check_fault(int fault) except -1
-cdef PrimitiveView longs(object array)
 cdef Column column_of(BinaryView view) noexcept
 cdef Column value_column(object value, int64_t length, list owners) except *
 
@@ -81,6 +119,58 @@ cdef inline int64_t unsigned_at(const uint8_t* data, int width) noexcept nogil:
     cdef uint32_t number = 0
     memcpy(&number, data, width)
     return number
+
+
+cdef inline bint open_container(const uint8_t* data, int64_t size, Container* found) noexcept nogil:
+    """Read the header of an object or array of which there is a byte; whether all before its values is within `size`."""
+    cdef uint8_t header = data[0] >> 2
+    cdef bint named = data[0] & 3 == OBJECT_TYPE
+    cdef int wide = 4 if header & (16 if named else 4) else 1
+    if size < 1 + wide:
+        return False
+    found.width = (header & 3) + 1
+    found.id_width = (header >> 2 & 3) + 1 if named else 0
+    found.count = unsigned_at(data + 1, wide)
+    found.ids = 1 + wide
+    found.offsets = found.ids + found.count * found.id_width
+    found.start = found.offsets + (found.count + 1) * found.width
+    return found.start <= size
+
+
+cdef inline int64_t id_at(const uint8_t* data, const Container* inside, int64_t k) noexcept nogil:
+    """The id of a member of an object."""
+    return unsigned_at(data + inside.ids + k * inside.id_width, inside.id_width)
+
+
+cdef inline int open_dictionary(Text bytes, Dictionary* known) noexcept nogil:
+    """Read the header of some metadata: FINE or METADATA."""
+    cdef int64_t used
+    known.bytes = bytes
+    if bytes.size < 1 or bytes.data[0] & 0x0F != 1:
+        return METADATA
+    known.width = (bytes.data[0] >> 6) + 1
+    if bytes.size < 1 + known.width:
+        return METADATA
+    known.count = unsigned_at(bytes.data + 1, known.width)
+    used = 1 + known.width * (known.count + 2)
+    if used > bytes.size:
+        return METADATA
+    known.offsets = bytes.data + 1 + known.width
+    known.texts = Text(bytes.data + used, bytes.size - used)
+    return FINE
+
+
+cdef inline int key_of(const Dictionary* known, int64_t number, Text* key) noexcept nogil:
+    """Find a key by its id: FINE or KEY."""
+    cdef const uint8_t* at = known.offsets + number * known.width
+    cdef int64_t start, end
+    if number >= known.count:
+        return KEY
+    start, end = unsigned_at(at, known.width), unsigned_at(at + known.width, known.width)
+    if start > end or end > known.texts.size:
+        return KEY
+    key[0] = Text(known.texts.data + start, end - start)
+    return FINE
 
 
 cdef inline int width_of(int64_t most) noexcept nogil:

@@ -4,10 +4,8 @@ import pyarrow as pa
 
 from libc.stdint cimport int64_t, uint8_t
 
-from deltaskip.sparkexpr.kernels.arrow cimport (
-    NO_MEMORY, BinaryView, ByteBuffer, PrimitiveView, binary_view, check, primitive_view, zeros
-)
-from deltaskip.sparkexpr.kernels.lane cimport same_length, wrong_format
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, BinaryView, ByteBuffer, binary_view, check, zeros
+from deltaskip.sparkexpr.kernels.lane cimport same_length
 
 REASONS = {
     BOTH: "value and typed_value are both set where only an object can be in both",
@@ -61,13 +59,6 @@ cdef int check_fault(int fault) except -1:
     if fault in REASONS:
         raise ValueError(REASONS[fault])
     return check(fault)
-
-
-cdef PrimitiveView longs(object array):
-    cdef PrimitiveView view = primitive_view(array)
-    if view.format != b"l":
-        raise wrong_format("int64", view.format)
-    return view
 
 
 cdef Column column_of(BinaryView view) noexcept:

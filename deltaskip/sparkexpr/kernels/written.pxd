@@ -33,6 +33,7 @@ cdef class Written:
     cdef object array(self, object type_)
 
 
+cdef object both_valid(BinaryView view, BinaryView other)
 cdef Written written_for(object validity, int64_t length)
 cdef Written written_like(BinaryView view)
 cdef object text_type(BinaryView view)

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, check, validity_buffer
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, check, is_valid, validity_buffer, zeros
 
 # Offsets of strings have 32 bits.
 cdef int64_t MOST_BYTES = (<int64_t>1 << 31) - 1
@@ -50,6 +50,20 @@ cdef Written written_for(object validity, int64_t length):
     out.offsets.size = 4 * (length + 1)
     (<int32_t*>out.offsets.data)[0] = 0
     return out
+
+
+cdef object both_valid(BinaryView view, BinaryView other):
+    """A bitmap of the rows that are null in neither of two arrays of one length; None if no row is null."""
+    if view.validity == NULL:
+        return validity_buffer(other.validity, other.offset, other.length)
+    if other.validity == NULL:
+        return validity_buffer(view.validity, view.offset, view.length)
+    cdef ByteBuffer bits = zeros((view.length + 7) >> 3)
+    cdef int64_t i
+    for i in range(view.length):
+        if is_valid(view.validity, view.offset + i) and is_valid(other.validity, other.offset + i):
+            bits.data[i >> 3] |= 1 << (i & 7)
+    return pa.py_buffer(bits)
 
 
 cdef Written written_like(BinaryView view):

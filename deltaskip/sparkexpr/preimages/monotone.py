@@ -163,9 +163,7 @@ def unchanged(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
 def injective(inverse: Callable[[Any, Call], Any]) -> steps.Preimage:
     """Return the preimage of an injective function of one argument.
 
-    Args:
-        inverse: Returns the argument for a result and a call. For a value that the function never returns, it returns
-            None or any argument, or fails.
+    inverse: Returns the argument for a result and a call; None, any argument or an error for what is never a result.
     """
 
     def inverted(call: Call, compute: Callable[..., object], time_zone: str) -> steps.Inverted:

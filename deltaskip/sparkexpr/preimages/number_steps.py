@@ -33,6 +33,7 @@ from deltaskip.sparkexpr.preimages.ordinals import INFINITY, NAN, Domain, domain
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.arithmetic import MOST_PLACES, ROUNDINGS, arithmetic, rounded_double_range
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_SECOND
+from deltaskip.sparkexpr.values.dates import towards_zero
 from deltaskip.sparkexpr.values.floats import compare_floats, nearest_float, to_float
 from deltaskip.sparkexpr.values.numerals import EXACT, context, exactly
 
@@ -108,10 +109,14 @@ def of_one(step_of: Callable[[t.DataType, Domain], steps.Step | None]) -> steps.
     return inverted
 
 
+def _is_not_zero(domain: Domain) -> steps.Step:
+    pieces = (steps.MonotonePiece(domain.low, 0), steps.MonotonePiece(0, 1), steps.MonotonePiece(1, domain.stop))
+    return steps.Monotone(domain, lambda x: int(x != 0), pieces)
+
+
 def _from_integral(source: t.DataType, domain: Domain, target: t.DataType) -> steps.Step | None:
     if target == t.BOOLEAN:
-        pieces = (steps.MonotonePiece(domain.low, 0), steps.MonotonePiece(0, 1), steps.MonotonePiece(1, domain.stop))
-        return steps.Monotone(domain, lambda x: int(x != 0), pieces)
+        return _is_not_zero(domain)
     if target == t.STRING and source == t.BOOLEAN:
         return steps.rising(domain, lambda x: b"true" if x else b"false")
     if target == t.STRING:
@@ -133,11 +138,7 @@ def _from_decimal(source: t.DecimalType, domain: Domain, target: t.DataType) -> 
     if target == t.STRING:
         return _to_text(source, domain)
     if target == t.BOOLEAN:
-        return steps.Monotone(
-            domain,
-            lambda x: int(x != 0),
-            (steps.MonotonePiece(domain.low, 0), steps.MonotonePiece(0, 1), steps.MonotonePiece(1, domain.stop)),
-        )
+        return _is_not_zero(domain)
     if isinstance(target, t.DecimalType):
         if target.scale >= source.scale:
             return steps.Times(domain, 10 ** (target.scale - source.scale))
@@ -156,8 +157,7 @@ def _to_integral(source: t.DecimalType, domain: Domain, target: t.DataType) -> s
     unit = 10**source.scale
 
     def exact(x: int) -> int:
-        magnitude: int = abs(x) // unit
-        return magnitude if x >= 0 else -magnitude
+        return towards_zero(x, unit)
 
     if target == t.LONG:
         return steps.rising(domain, exact, near=lambda r: r * unit)
@@ -305,18 +305,13 @@ def _integral(op: str, constant: int, domain: Domain) -> steps.Step | None:
         case "*":
             return steps.rising(domain, lambda x: x * constant, True, near=lambda r: r // constant if constant else 0)
         case "div" if constant != 0:
-            return steps.rising(domain, lambda x: _quotient(x, constant), constant < 0, near=lambda r: r * constant)
+            return steps.rising(domain, lambda x: towards_zero(x, constant), constant < 0, near=lambda r: r * constant)
         case "%" if 0 < abs(constant) <= _MOST_RESIDUES:
             residues = np.arange(abs(constant), dtype=np.int64)
             return steps.Periodic(domain, 1, residues, np.where(residues > 0, residues - abs(constant), 0))
         case "pmod" if 0 < constant <= _MOST_RESIDUES:
             return steps.Periodic(domain, 1, np.arange(constant, dtype=np.int64))
     return None
-
-
-def _quotient(x: int, by: int) -> int:
-    magnitude = abs(x) // abs(by)
-    return magnitude if (x < 0) == (by < 0) else -magnitude
 
 
 def _floating(domain: Domain, f: Callable[[float], Any], falls: bool, inverse: Callable[[float], float]) -> steps.Step:

@@ -79,11 +79,9 @@ def _without_constants(args: Sequence[Node]) -> Sequence[Node]:
 
 
 def start_of(at: int = 0, least: int | None = None) -> steps.Preimage:
-    """Return the preimage of a function whose result is an argument followed by any text.
+    """Return the preimage of a function whose result is the argument `at` followed by any text.
 
-    Args:
-        at: The index of the argument.
-        least: If given, the next argument must be a constant of at least this value.
+    least: If given, the next argument must be a constant of at least this value.
     """
 
     def inverted(call: Call, compute: Any, time_zone: str) -> steps.Inverted:

@@ -31,24 +31,9 @@ import numpy as np
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.nodes import Call, Literal
+from deltaskip.sparkexpr.preimages import steps as st
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.ordinals import LOCAL, Domain, Spans, domain_of, ordinal_of, span_of_prefix
-from deltaskip.sparkexpr.preimages.steps import (
-    Enclosed,
-    Floor,
-    Inverted,
-    Invertible,
-    Monotone,
-    MonotonePiece,
-    Periodic,
-    Preimage,
-    Shift,
-    Step,
-    Times,
-    ZoneShift,
-    identity_step,
-    rising,
-)
 from deltaskip.sparkexpr.types import data_types
 from deltaskip.sparkexpr.values import calendar, dates
 from deltaskip.sparkexpr.values.intervals import amount_of
@@ -80,47 +65,47 @@ _INTEGERS = domain_of(data_types.INTEGER) or LOCAL
 _TEXTS = domain_of(data_types.STRING) or LOCAL
 _MOST_SECONDS = calendar.INSTANT_MAX // calendar.MICROS_PER_SECOND
 # Seconds as microseconds. Beyond 64 bits, from_unixtime wraps around to any time.
-_INSTANT_OF_SECONDS = Monotone(
+_INSTANT_OF_SECONDS = st.Monotone(
     _LONGS,
     lambda x: x * calendar.MICROS_PER_SECOND,
-    (MonotonePiece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
+    (st.MonotonePiece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
     unsure=((_LONGS.low, -_MOST_SECONDS), (_MOST_SECONDS + 1, _LONGS.stop)),
 )
 
 
-def date_cast(source: data_types.DataType, target: data_types.DataType, time_zone: str) -> tuple[Step, ...] | None:
+def date_cast(source: data_types.DataType, target: data_types.DataType, time_zone: str) -> tuple[st.Step, ...] | None:
     """Return the steps of a CAST between date, timestamp and timestamp_ntz, or to a string, outermost first."""
     least, most = offsets(time_zone)
-    to_local, to_instant = ZoneShift(_INSTANTS, least, most), ZoneShift(LOCAL, -most, -least)
+    to_local, to_instant = st.ZoneShift(_INSTANTS, least, most), st.ZoneShift(LOCAL, -most, -least)
     match source, target:
         case (s, t) if s == data_types.TIMESTAMP and t == data_types.DATE:
-            return Floor(LOCAL, calendar.MICROS_PER_DAY), to_local
+            return st.Floor(LOCAL, calendar.MICROS_PER_DAY), to_local
         case (s, t) if s == data_types.TIMESTAMP and t == data_types.TIMESTAMP_NTZ:
             return (to_local,)
         case (s, t) if s == data_types.TIMESTAMP and t == data_types.STRING:
             return _text_of_local(LOCAL), to_local
         case (s, t) if s == data_types.TIMESTAMP_NTZ and t == data_types.DATE:
-            return (Floor(_INSTANTS, calendar.MICROS_PER_DAY),)
+            return (st.Floor(_INSTANTS, calendar.MICROS_PER_DAY),)
         case (s, t) if s == data_types.TIMESTAMP_NTZ and t == data_types.TIMESTAMP:
-            return (ZoneShift(_INSTANTS, -most, -least),)
+            return (st.ZoneShift(_INSTANTS, -most, -least),)
         case (s, t) if s == data_types.TIMESTAMP_NTZ and t == data_types.STRING:
             return (_text_of_local(_INSTANTS),)
         case (s, t) if s == data_types.DATE and t == data_types.TIMESTAMP_NTZ:
-            return (Times(_DATES, calendar.MICROS_PER_DAY),)
+            return (st.Times(_DATES, calendar.MICROS_PER_DAY),)
         case (s, t) if s == data_types.DATE and t == data_types.TIMESTAMP:
-            return to_instant, Times(_DATES, calendar.MICROS_PER_DAY)
+            return to_instant, st.Times(_DATES, calendar.MICROS_PER_DAY)
         case (s, t) if s == data_types.DATE and t == data_types.STRING:
             return (_within_years(_DATES, 1, lambda x: calendar.format_date(x).encode()),)
     return None
 
 
-def text_cast(target: data_types.DataType) -> Step | None:
+def text_cast(target: data_types.DataType) -> st.Step | None:
     """Return the step of a CAST of a string to a date or timestamp, by the beginnings of the strings for each day."""
     if target not in data_types.DATETIMES:
         return None
     # A time zone in the string moves the instant by less than a day, and the session's time zone by less than a day.
     unit, around = (1, 0) if target == data_types.DATE else (calendar.MICROS_PER_DAY, 2)
-    return Enclosed(
+    return st.Enclosed(
         _TEXTS,
         lambda low, stop: _texts_of_days(low // unit - around, (stop - 1) // unit + around, unit > 1),
         nulls=_TEXTS.all,
@@ -160,52 +145,50 @@ def _without_more(text: bytes) -> Spans:
     return (text, begin), (end, span_of_prefix(text)[1])
 
 
-def by_step(*steps: Step) -> Preimage:
+def by_step(*steps: st.Step) -> st.Preimage:
     """Return the preimage of a function of one argument with the same steps for every call, outermost first."""
     return lambda call, compute, time_zone: (call.args[0], steps) if len(call.args) == 1 else None
 
 
-def cyclic_field(name: str) -> Preimage:
+def cyclic_field(name: str) -> st.Preimage:
     """Return the preimage of a field of a date that repeats with the calendar."""
     return lambda call, compute, time_zone: (call.args[0], (_field_step(name),))
 
 
-def of_field_text(name: str, texts: Sequence[str], first: int) -> Preimage:
+def of_field_text(name: str, texts: Sequence[str], first: int) -> st.Preimage:
     """Return the preimage of the string of a cyclic field. texts: The strings of the numbers from `first` on."""
     places = {text.encode(): first + place for place, text in enumerate(texts)}
-    text = Invertible(Domain(first, first + len(texts)), _TEXTS, places.get)
+    text = st.Invertible(Domain(first, first + len(texts)), _TEXTS, places.get)
     return lambda call, compute, time_zone: (call.args[0], (text, _field_step(name)))
 
 
-def time_field_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
+def time_field_steps(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `hour`, `minute` and `second`."""
     [operand] = call.args
-    grain, cells = {"hour": (_HOUR, 24), "minute": (_HOUR // 60, 60), "second": (calendar.MICROS_PER_SECOND, 60)}[
-        call.name
-    ]
-    numbers = np.arange(cells, dtype=np.int64)
+    seconds, cells = dates.TIME_FIELDS[call.name]
+    grain, numbers = seconds * calendar.MICROS_PER_SECOND, np.arange(cells, dtype=np.int64)
     if type_of(operand) == data_types.TIMESTAMP_NTZ:
-        return operand, (Periodic(_INSTANTS, grain, numbers),)
-    return operand, (Periodic(LOCAL, grain, numbers), ZoneShift(_INSTANTS, *offsets(time_zone)))
+        return operand, (st.Periodic(_INSTANTS, grain, numbers),)
+    return operand, (st.Periodic(LOCAL, grain, numbers), st.ZoneShift(_INSTANTS, *offsets(time_zone)))
 
 
-def year_of_week(call: Call, compute: Any, time_zone: str) -> Inverted:
+def year_of_week(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `date_part('YEAROFWEEK', date)`."""
     match call.args:
         case (Literal("YEAROFWEEK"), operand):
-            return operand, (rising(_DATES, _year_of_week, near=lambda r: calendar.days_from_civil(r, 1, 1)),)
+            return operand, (st.rising(_DATES, dates.year_of_week, near=lambda r: calendar.days_from_civil(r, 1, 1)),)
     return None
 
 
-def date_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
+def date_truncated(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `trunc(date, unit)`."""
     match call.args:
         case (operand, Literal(str() as unit)) if dates.truncated_date(0, unit) is not None:
-            return operand, (rising(_DATES, lambda x: dates.truncated_date(x, unit), near=_itself),)
+            return operand, (st.rising(_DATES, lambda x: dates.truncated_date(x, unit), near=_itself),)
     return None
 
 
-def time_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
+def time_truncated(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `date_trunc(unit, timestamp)`."""
     utc = calendar.zone_of("UTC")
     unit, operand = call.args
@@ -214,14 +197,14 @@ def time_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
     name = unit.value
     if dates.truncated_timestamp(name, 0, utc) is None:
         return None
-    step = rising(LOCAL, lambda x: dates.truncated_timestamp(name, x, utc), near=_itself)
+    step = st.rising(LOCAL, lambda x: dates.truncated_timestamp(name, x, utc), near=_itself)
     if name.upper() in ("SECOND", "MILLISECOND", "MICROSECOND"):
-        return operand, (step, identity_step(_INSTANTS))
+        return operand, (step, st.identity_step(_INSTANTS))
     least, most = offsets(time_zone)
-    return operand, (ZoneShift(LOCAL, -most, -least), step, ZoneShift(_INSTANTS, least, most))
+    return operand, (st.ZoneShift(LOCAL, -most, -least), step, st.ZoneShift(_INSTANTS, least, most))
 
 
-def time_written(call: Call, compute: Any, time_zone: str) -> Inverted:
+def time_written(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `date_format(timestamp, pattern)`, if the strings sort as times do or have one field."""
     match call.args:
         case (operand, Literal(str() as pattern)):
@@ -230,7 +213,7 @@ def time_written(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None
 
 
-def seconds_written(call: Call, compute: Any, time_zone: str) -> Inverted:
+def seconds_written(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `from_unixtime(seconds, pattern)`."""
     match call.args:
         case (operand, Literal(str() as pattern)):
@@ -239,78 +222,78 @@ def seconds_written(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None
 
 
-def units_since_1970(unit: int) -> Preimage:
+def units_since_1970(unit: int) -> st.Preimage:
     """Return the preimage of the number of units since 1970. unit: The unit, in microseconds."""
-    return by_step(Floor(_INSTANTS, unit))
+    return by_step(st.Floor(_INSTANTS, unit))
 
 
-def instant_of_units(unit: int) -> Preimage:
+def instant_of_units(unit: int) -> st.Preimage:
     """Return the preimage of the timestamp a whole number of units after 1970. unit: The unit, in microseconds."""
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
-        return (call.args[0], (Times(_LONGS, unit),)) if type_of(call.args[0]) == data_types.LONG else None
+    def inverted(call: Call, compute: Any, time_zone: str) -> st.Inverted:
+        return (call.args[0], (st.Times(_LONGS, unit),)) if type_of(call.args[0]) == data_types.LONG else None
 
     return inverted
 
 
-def same_number(call: Call, compute: Any, time_zone: str) -> Inverted:
+def same_number(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of a function between a date or timestamp and its number of days or microseconds."""
     domain = domain_of(type_of(call.args[0]))
-    return None if domain is None else (call.args[0], (identity_step(domain),))
+    return None if domain is None else (call.args[0], (st.identity_step(domain),))
 
 
-def days_added(sign: int, numbers: Preimage | None = None) -> Preimage:
+def days_added(sign: int, numbers: st.Preimage | None = None) -> st.Preimage:
     """Return the preimage of a date plus `sign` * days; the preimage `numbers` if no argument is a date."""
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Any, time_zone: str) -> st.Inverted:
         match call.args:
             case (operand, Literal(int() as days)) if type_of(operand) == data_types.DATE:
-                return operand, (Shift(_DATES, sign * days),)
+                return operand, (st.Shift(_DATES, sign * days),)
             case (Literal(int() as days), operand) if type_of(operand) == data_types.DATE and sign > 0:
-                return operand, (Shift(_DATES, days),)
+                return operand, (st.Shift(_DATES, days),)
             case (Literal(int() as day, of), operand) if (
                 of == data_types.DATE and type_of(operand) == data_types.INTEGER
             ):
                 return operand, (
-                    rising(_INTEGERS, lambda x: day + sign * x, sign < 0, near=lambda r: sign * (r - day)),
+                    st.rising(_INTEGERS, lambda x: day + sign * x, sign < 0, near=lambda r: sign * (r - day)),
                 )
             case (operand, Literal(int() as day, of)) if (
                 of == data_types.DATE and type_of(operand) == data_types.INTEGER and sign > 0
             ):
-                return operand, (Shift(_INTEGERS, day),)
+                return operand, (st.Shift(_INTEGERS, day),)
         return None if numbers is None or call.type == data_types.DATE else numbers(call, compute, time_zone)
 
     return inverted
 
 
-def days_between_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
+def days_between_steps(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `datediff(end, start)`."""
     match call.args:
         case (operand, Literal(int() as day)):
-            return operand, (Shift(_DATES, -day),)
+            return operand, (st.Shift(_DATES, -day),)
         case (Literal(int() as day), operand):
-            return operand, (rising(_DATES, lambda x: day - x, falling=True, near=lambda r: day - r),)
+            return operand, (st.rising(_DATES, lambda x: day - x, falling=True, near=lambda r: day - r),)
     return None
 
 
-def months_added(call: Call, compute: Any, time_zone: str) -> Inverted:
+def months_added(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `add_months(date, months)`."""
     match call.args:
         case (operand, Literal(int() as months)):
-            return operand, (rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30),)
+            return operand, (st.rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30),)
         case (Literal(int() as day), operand):
-            return operand, (rising(_INTEGERS, lambda x: _add_months(day, x), near=lambda r: (r - day) // 30),)
+            return operand, (st.rising(_INTEGERS, lambda x: _add_months(day, x), near=lambda r: (r - day) // 30),)
     return None
 
 
-def whole_seconds_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
+def whole_seconds_steps(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `unix_timestamp(timestamp)`."""
     if len(call.args) != 1:
         return None
-    return call.args[0], (rising(_INSTANTS, dates.whole_seconds, near=lambda r: r * calendar.MICROS_PER_SECOND),)
+    return call.args[0], (st.rising(_INSTANTS, dates.whole_seconds, near=lambda r: r * calendar.MICROS_PER_SECOND),)
 
 
-def interval_added(call: Call, compute: Any, time_zone: str) -> Inverted:
+def interval_added(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of a date or timestamp plus an interval."""
     match call.args:
         case (operand, Literal() as interval):
@@ -318,7 +301,7 @@ def interval_added(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None
 
 
-def date_made(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+def date_made(call: Call, compute: Callable[..., object], time_zone: str) -> st.Inverted:
     """Return the preimage of `make_date(year, month, day)` with two constants, if every value makes a valid date."""
     match call.args:
         case (_, Literal(int() as month), Literal(int() as day)) if (month, day) != (2, 29):
@@ -330,7 +313,7 @@ def date_made(call: Call, compute: Callable[..., object], time_zone: str) -> Inv
     return None
 
 
-def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> Inverted:
+def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> st.Inverted:
     """Return the preimage of `timestampdiff(unit, start, end)` with a constant: whole units between local times."""
     match call.args:
         case (Literal(str() as unit), operand, Literal(int() as other)):
@@ -351,9 +334,9 @@ def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> In
         -calendar.INSTANT_MAX + 4 * calendar.MICROS_PER_DAY,
         calendar.INSTANT_MAX - 4 * calendar.MICROS_PER_DAY,
     )
-    pieces = (MonotonePiece(first, stop, not falls),)
-    known = Monotone(LOCAL, f, pieces, unsure=((LOCAL.low, first), (stop, LOCAL.stop)))
-    return operand, (known, ZoneShift(_INSTANTS, least, most))
+    pieces = (st.MonotonePiece(first, stop, not falls),)
+    known = st.Monotone(LOCAL, f, pieces, unsure=((LOCAL.low, first), (stop, LOCAL.stop)))
+    return operand, (known, st.ZoneShift(_INSTANTS, least, most))
 
 
 def offsets(time_zone: str) -> tuple[int, int]:
@@ -372,8 +355,9 @@ def _offsets(zone: calendar.Zone) -> tuple[int, int]:
 
 
 @cache
-def _field_step(name: str) -> Periodic:
-    return Periodic(_DATES, 1, _fields(name))
+def _field_step(name: str) -> st.Periodic:
+    # The calendar repeats after 400 years.
+    return st.Periodic(_DATES, 1, dates.date_field(name, np.arange(_CYCLE_DAYS, dtype=np.int64)))
 
 
 def _itself(result: int) -> int:
@@ -402,17 +386,19 @@ def _descends(pattern: str) -> bool:
     return bool(fields) and tuple(fields) == _FIELDS_OF_FORMATS[: len(fields)]
 
 
-def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...] | None:
+def _text_of_instant(pattern: str, time_zone: str) -> tuple[st.Step, ...] | None:
     """The steps of formatting an instant. None unless the strings sort as times do, or have one cyclic field."""
-    to_local = ZoneShift(_INSTANTS, *offsets(time_zone))
+    to_local = st.ZoneShift(_INSTANTS, *offsets(time_zone))
     if _descends(pattern):
         return _within_years(LOCAL, calendar.MICROS_PER_DAY, lambda x: formatted(x, pattern).encode()), to_local
     if pattern in _FIELD_OF_PATTERN:
         grain, field = _FIELD_OF_PATTERN[pattern]
-        text = Invertible(Domain(0, 60), _TEXTS, lambda text: int(text) if len(text) == 2 and text.isdigit() else None)
-        cells = Periodic(LOCAL, grain, np.arange(24 if field == "hour" else 60, dtype=np.int64))
+        text = st.Invertible(
+            Domain(0, 60), _TEXTS, lambda text: int(text) if len(text) == 2 and text.isdigit() else None
+        )
+        cells = st.Periodic(LOCAL, grain, np.arange(24 if field == "hour" else 60, dtype=np.int64))
         days = (
-            (_field_step(field), Floor(LOCAL, calendar.MICROS_PER_DAY))
+            (_field_step(field), st.Floor(LOCAL, calendar.MICROS_PER_DAY))
             if grain == calendar.MICROS_PER_DAY
             else (cells,)
         )
@@ -420,7 +406,7 @@ def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...] | None:
     return None
 
 
-def between_zones(call: Call, compute: Any, time_zone: str) -> Inverted:
+def between_zones(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of a timestamp that is converted from one time zone to another."""
     match call:
         case Call("from_utc_timestamp", (operand, Literal(str() as target))):
@@ -433,103 +419,73 @@ def between_zones(call: Call, compute: Any, time_zone: str) -> Inverted:
             source = time_zone
         case _:
             return None
-    steps: list[Step] = []
+    steps: list[st.Step] = []
     try:
         if target:
-            steps.append(ZoneShift(LOCAL if source else _INSTANTS, *offsets(target)))
+            steps.append(st.ZoneShift(LOCAL if source else _INSTANTS, *offsets(target)))
         if source:
             least, most = offsets(source)
-            steps.append(ZoneShift(_INSTANTS, -most, -least))
+            steps.append(st.ZoneShift(_INSTANTS, -most, -least))
     except LookupError:
         return None
     return operand, tuple(steps)
 
 
-def _sum_steps(type_: data_types.DataType | None, interval: Literal, time_zone: str) -> tuple[Step, ...]:
+def _sum_steps(type_: data_types.DataType | None, interval: Literal, time_zone: str) -> tuple[st.Step, ...]:
     """The steps of a date or timestamp plus an interval."""
     months, days, micros = amount_of(interval)
     if type_ == data_types.DATE:
-        later = rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30)
-        return (Shift(LOCAL, days), later) if months else (Shift(_DATES, days),)
+        later = st.rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30)
+        return (st.Shift(LOCAL, days), later) if months else (st.Shift(_DATES, days),)
     zoned = type_ == data_types.TIMESTAMP and bool(months or days)
     least, most = offsets(time_zone) if zoned else (0, 0)
     amount, spread = days * calendar.MICROS_PER_DAY + micros, most - least
     source = LOCAL if months else _INSTANTS
-    last: Step = ZoneShift(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
+    last: st.Step = (
+        st.ZoneShift(source, amount - spread, amount + spread) if spread and days else st.Shift(source, amount)
+    )
     if not months:
         return (last,)
-    later = rising(
+    later = st.rising(
         LOCAL,
         lambda x: _months_later(x, months),
         most=lambda x: _months_later(x, months) + calendar.MICROS_PER_DAY - 1,
         near=lambda r: r - months * 30 * calendar.MICROS_PER_DAY,
     )
     if not zoned:
-        return last, replace(later, source=_INSTANTS, pieces=(MonotonePiece(_INSTANTS.low, _INSTANTS.stop),))
-    return last, ZoneShift(LOCAL, -most, -least), later, ZoneShift(_INSTANTS, least, most)
+        return last, replace(later, source=_INSTANTS, pieces=(st.MonotonePiece(_INSTANTS.low, _INSTANTS.stop),))
+    return last, st.ZoneShift(LOCAL, -most, -least), later, st.ZoneShift(_INSTANTS, least, most)
 
 
 def _months_later(local: int, months: int) -> int:
     return _add_months(local // calendar.MICROS_PER_DAY, months) * calendar.MICROS_PER_DAY
 
 
-def next_day_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
+def next_day_steps(call: Call, compute: Any, time_zone: str) -> st.Inverted:
     """Return the preimage of `next_day`. It never falls, except in the first week, where it is not known."""
     operand, day = call.args
     weekday = dates.WEEKDAYS.get(str(day.value).upper()) if isinstance(day, Literal) else None
     if weekday is None:
         return None
-    known, unsure = (MonotonePiece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
-    return operand, (Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
+    known, unsure = (st.MonotonePiece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
+    return operand, (st.Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
 
 
-def _year_of_week(days: int) -> int:
-    year, _, _ = calendar.civil_from_days(days - (days + 3) % 7 + 3)
-    return year
-
-
-def _text_of_local(source: Domain) -> Step:
+def _text_of_local(source: Domain) -> st.Step:
     """The step of a local time to a string. Fractions without trailing zeros sort as their numbers do."""
     return _within_years(source, calendar.MICROS_PER_DAY, lambda x: calendar.format_timestamp(x).encode())
 
 
-def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
+def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> st.Step:
     """The step of a function to strings that sort as times do for years of four digits; other results are unknown."""
     first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
-    return Monotone(source, f, (MonotonePiece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
+    return st.Monotone(source, f, (st.MonotonePiece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
 
 
-def _fields(name: str) -> np.ndarray:
-    """The values of a field for each day of the 400 years from 1970-01-01."""
-    days = np.arange(_CYCLE_DAYS, dtype=np.int64)
-    months: np.ndarray = days.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
-    thursday = days - (days + 3) % 7 + 3
-    found: np.ndarray
-    match name:
-        case "weekday":
-            found = (days + 3) % 7
-        case "dayofweek":
-            found = (days + 4) % 7 + 1
-        case "dayofmonth":
-            found = days - _starts(days, "M") + 1
-        case "dayofyear":
-            found = days - _starts(days, "Y") + 1
-        case "weekofyear":
-            found = (thursday - _starts(thursday, "Y")) // 7 + 1
-        case "quarter":
-            found = (months + 2) // 3
-        case _:
-            found = months
-    return found
-
-
-def _starts(days: np.ndarray, unit: str) -> np.ndarray:
-    first: np.ndarray = days.astype("M8[D]").astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64)
-    return first
-
-
-YEARS = by_step(rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: calendar.days_from_civil(r, 1, 1)))
+YEARS = by_step(
+    st.rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: calendar.days_from_civil(r, 1, 1))
+)
 """The preimage of `year`."""
 
-LAST_DAYS = by_step(rising(_DATES, dates.last_day, near=_itself))
+LAST_DAYS = by_step(st.rising(_DATES, dates.last_day, near=_itself))
 """The preimage of `last_day`."""

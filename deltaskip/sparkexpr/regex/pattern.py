@@ -7,19 +7,8 @@ from functools import lru_cache
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.kernels.patterns import PLACES, Program
+from deltaskip.sparkexpr.regex import syntax_tree as tree
 from deltaskip.sparkexpr.regex.syntax import Syntax, read
-from deltaskip.sparkexpr.regex.syntax_tree import (
-    Assertion,
-    Choice,
-    Group,
-    Part,
-    Ranges,
-    Repeat,
-    Series,
-    Set,
-    joined_ranges,
-    may_be_empty,
-)
 
 _MOST_INSTRUCTIONS = 50_000
 # The character that replaces bytes that are not valid UTF-8.
@@ -54,32 +43,32 @@ class _Instructions:
     def __init__(self, syntax: Syntax) -> None:
         self.syntax = syntax
         self.code: list[tuple[object, ...]] = []
-        self.sets: dict[Set, int] = {}
+        self.sets: dict[tree.Set, int] = {}
 
     def program(self) -> Program:
         part = self.syntax.part
         self.write(part)
         self.code.append(("found",))
         sets = [(each.ranges, each.unsure) for each in self.sets]
-        first = None if may_be_empty(part) else _first_bytes(_first(part))
+        first = None if tree.may_be_empty(part) else _first_bytes(_first(part))
         return Program(self.code, sets, self.syntax.groups, first, _begins(part))
 
-    def write(self, part: Part) -> None:
+    def write(self, part: tree.Part) -> None:
         match part:
-            case Set():
+            case tree.Set():
                 self.code.append(("character", self.sets.setdefault(part, len(self.sets))))
-            case Assertion(kind):
+            case tree.Assertion(kind):
                 self.code.append(("assert", PLACES[kind]))
-            case Series(parts):
+            case tree.Series(parts):
                 for each in parts:
                     self.write(each)
-            case Choice(parts):
+            case tree.Choice(parts):
                 self.choose(parts)
-            case Group(inner, number):
+            case tree.Group(inner, number):
                 self.code.append(("save", 2 * number))
                 self.write(inner)
                 self.code.append(("save", 2 * number + 1))
-            case Repeat(inner, least, most, lazy):
+            case tree.Repeat(inner, least, most, lazy):
                 for _ in range(least):
                     self.write(inner)
                 if most is None:
@@ -87,7 +76,7 @@ class _Instructions:
                 else:
                     self.options(inner, most - least, lazy)
 
-    def choose(self, parts: tuple[Part, ...]) -> None:
+    def choose(self, parts: tuple[tree.Part, ...]) -> None:
         """Write alternatives that continue at the same instruction."""
         jumps: list[int] = []
         for part in parts[:-1]:
@@ -100,13 +89,13 @@ class _Instructions:
             self.code[jump] = ("jump", len(self.code))
         self.code.append(("mark",))
 
-    def loop(self, part: Part, lazy: bool) -> None:
+    def loop(self, part: tree.Part, lazy: bool) -> None:
         split = self.reserve()
         self.write(part)
         self.code.append(("jump", split))
         self.split(split, len(self.code), lazy)
 
-    def options(self, part: Part, count: int, lazy: bool) -> None:
+    def options(self, part: tree.Part, count: int, lazy: bool) -> None:
         splits: list[int] = []
         for _ in range(count):
             splits.append(self.reserve())
@@ -123,40 +112,40 @@ class _Instructions:
         return len(self.code) - 1
 
 
-def _size(part: Part) -> int:
+def _size(part: tree.Part) -> int:
     """An upper bound of the number of instructions of a part."""
     match part:
-        case Series(parts) | Choice(parts):
+        case tree.Series(parts) | tree.Choice(parts):
             return 2 * len(parts) + sum(map(_size, parts))
-        case Group(inner):
+        case tree.Group(inner):
             return 2 + _size(inner)
-        case Repeat(inner, least, most):
+        case tree.Repeat(inner, least, most):
             return (1 + _size(inner)) * max(least + 1, most or 0)
         case _:
             return 1
 
 
-def _first(part: Part) -> Ranges:
+def _first(part: tree.Part) -> tree.Ranges:
     """The possible first characters of a match of a part."""
     match part:
-        case Set(ranges, unsure):
-            return joined_ranges(ranges, unsure)
-        case Series(parts):
-            found: list[Ranges] = []
+        case tree.Set(ranges, unsure):
+            return tree.joined_ranges(ranges, unsure)
+        case tree.Series(parts):
+            found: list[tree.Ranges] = []
             for each in parts:
                 found.append(_first(each))
-                if not may_be_empty(each):
+                if not tree.may_be_empty(each):
                     break
-            return joined_ranges(*found)
-        case Choice(parts):
-            return joined_ranges(*map(_first, parts))
-        case Repeat(inner) | Group(inner):
+            return tree.joined_ranges(*found)
+        case tree.Choice(parts):
+            return tree.joined_ranges(*map(_first, parts))
+        case tree.Repeat(inner) | tree.Group(inner):
             return _first(inner)
         case _:
             return ()
 
 
-def _first_bytes(ranges: Ranges) -> bytes:
+def _first_bytes(ranges: tree.Ranges) -> bytes:
     """A bitmap of the first UTF-8 bytes of characters. If a character is not ASCII, all lead bytes are set."""
     bits = bytearray(32)
     for first, last in ranges:
@@ -167,18 +156,18 @@ def _first_bytes(ranges: Ranges) -> bytes:
     return bytes(bits)
 
 
-def _begins(part: Part) -> bool:
+def _begins(part: tree.Part) -> bool:
     """Whether a match of a part always begins at the start of the text."""
     match part:
-        case Assertion(kind):
+        case tree.Assertion(kind):
             return kind == "begin"
-        case Series(parts):
+        case tree.Series(parts):
             return bool(parts) and _begins(parts[0])
-        case Choice(parts):
+        case tree.Choice(parts):
             return all(map(_begins, parts))
-        case Group(inner):
+        case tree.Group(inner):
             return _begins(inner)
-        case Repeat(inner, least):
+        case tree.Repeat(inner, least):
             return least > 0 and _begins(inner)
         case _:
             return False
@@ -196,22 +185,22 @@ def beginning_of(pattern: str) -> str:
         part = read(pattern).part
     except EvaluationError:
         return ""
-    parts = part.parts if isinstance(part, Series) else (part,)
-    if not parts or parts[0] != Assertion("begin"):
+    parts = part.parts if isinstance(part, tree.Series) else (part,)
+    if not parts or parts[0] != tree.Assertion("begin"):
         return ""
-    return _text(Series(parts[1:]))[0]
+    return _text(tree.Series(parts[1:]))[0]
 
 
-def _text(part: Part) -> tuple[str, bool]:
+def _text(part: tree.Part) -> tuple[str, bool]:
     """A prefix of every match of a part, and whether it is the whole match."""
     match part:
-        case Set(((first, last),), ()) if first == last != _REPLACEMENT:
+        case tree.Set(((first, last),), ()) if first == last != _REPLACEMENT:
             return chr(first), True
-        case Group(inner):
+        case tree.Group(inner):
             return _text(inner)
-        case Repeat(inner, least) if least > 0:
+        case tree.Repeat(inner, least) if least > 0:
             return _text(inner)[0], False
-        case Series(parts):
+        case tree.Series(parts):
             found = ""
             for each in parts:
                 text, whole = _text(each)

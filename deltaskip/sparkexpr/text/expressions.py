@@ -23,18 +23,7 @@ from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.functions.by_name import function_node
 from deltaskip.sparkexpr.literal_list import SHORTEST, LiteralList, integers, text_list
-from deltaskip.sparkexpr.text.pieces import (
-    COMPARISON,
-    COMPARISON_SIGNS,
-    FOLLOWING,
-    LEVELS,
-    PREDICATES,
-    SUM,
-    Given,
-    Mark,
-    Piece,
-    Rule,
-)
+from deltaskip.sparkexpr.text import pieces
 from deltaskip.sparkexpr.text.primaries import Primaries
 from deltaskip.sparkexpr.text.tokens import NAMES
 from deltaskip.sparkexpr.types import data_types as t
@@ -124,7 +113,7 @@ class ExpressionReader(Primaries):
             raise self.tokens.unexpected()
         self.node = node
 
-    def _expression(self, given: Given | None = None) -> Rule:
+    def _expression(self, given: pieces.Given | None = None) -> pieces.Rule:
         """booleanExpression."""
         tokens = self.tokens
         either: list[nodes.Node] = []
@@ -149,12 +138,12 @@ class ExpressionReader(Primaries):
     def _negates(self) -> bool:
         """Whether NOT is a negation, and not a column."""
         after = self.tokens.peek()
-        if after.kind == "word" and after.text.upper() in (*PREDICATES, "DIV"):
+        if after.kind == "word" and after.text.upper() in (*pieces.PREDICATES, "DIV"):
             # The word may be the function like(a, b), or a column.
             return self.tokens.peek(2).is_symbol("(") or not self._begins_operand(2)
         return self.tokens.key == "!" or self._begins_operand(1)
 
-    def _predicated(self, given: Given | None) -> Rule:
+    def _predicated(self, given: pieces.Given | None) -> pieces.Rule:
         """valueExpression predicate?, or EXISTS (query)."""
         tokens = self.tokens
         mark = self._mark() if given is None else given[1]
@@ -162,31 +151,31 @@ class ExpressionReader(Primaries):
             tokens.advance()
             self._query()
             return self._piece(mark)
-        left = yield from self._value(COMPARISON, given)
+        left = yield from self._value(pieces.COMPARISON, given)
         if tokens.key == "IS":
             return (yield from self._is(left))
-        negated = tokens.key == "NOT" and tokens.peek().is_word(*PREDICATES)
+        negated = tokens.key == "NOT" and tokens.peek().is_word(*pieces.PREDICATES)
         if negated:
             tokens.advance()
         key = tokens.key
-        if key not in PREDICATES:
+        if key not in pieces.PREDICATES:
             return left
         tokens.advance()
         match key:
             case "IN":
                 node = yield from self._in(left, mark)
             case "BETWEEN":
-                low = yield self._value(COMPARISON)
+                low = yield self._value(pieces.COMPARISON)
                 tokens.expect("AND")
-                high = yield self._value(COMPARISON)
+                high = yield self._value(pieces.COMPARISON)
                 node = nodes.Between((nodes.Compare(">=", left, low), nodes.Compare("<=", left, high)))
             case "RLIKE" | "REGEXP":
-                node = nodes.Call("rlike", (left, (yield self._value(COMPARISON))))
+                node = nodes.Call("rlike", (left, (yield self._value(pieces.COMPARISON))))
             case _:
                 return (yield from self._like(left, key == "ILIKE", negated))
-        return nodes.Not(node) if negated and not isinstance(node, Piece) else node
+        return nodes.Not(node) if negated and not isinstance(node, pieces.Piece) else node
 
-    def _is(self, left: nodes.Node) -> Rule:
+    def _is(self, left: nodes.Node) -> pieces.Rule:
         """IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM value."""
         tokens = self.tokens
         tokens.advance()
@@ -197,7 +186,7 @@ class ExpressionReader(Primaries):
         tokens.advance()
         if key == "DISTINCT":
             tokens.expect("FROM")
-            same = nodes.Compare("<=>", left, (yield self._value(COMPARISON)))
+            same = nodes.Compare("<=>", left, (yield self._value(pieces.COMPARISON)))
             return same if negated else nodes.Not(same)
         node = (
             nodes.Compare("<=>", left, nodes.Literal(key == "TRUE", t.BOOLEAN))
@@ -206,7 +195,7 @@ class ExpressionReader(Primaries):
         )
         return nodes.Not(node) if negated else node
 
-    def _in(self, left: nodes.Node, mark: Mark) -> Rule:
+    def _in(self, left: nodes.Node, mark: pieces.Mark) -> pieces.Rule:
         """`(value, …)` or `(query)`, after IN."""
         tokens = self.tokens
         if tokens.key != "(":
@@ -229,7 +218,7 @@ class ExpressionReader(Primaries):
             if not tokens.take(","):
                 break
         tokens.expect(")", "a parenthesis is not closed")
-        if len(values) == 1 and isinstance(values[0], Piece) and values[0].query:
+        if len(values) == 1 and isinstance(values[0], pieces.Piece) and values[0].query:
             return self._piece(mark)
         return nodes.In(left, tuple(values))
 
@@ -240,7 +229,7 @@ class ExpressionReader(Primaries):
             return None
         return self._number() if token.kind == "number" else nodes.Literal(self.tokens.advance().text, t.STRING)
 
-    def _like(self, left: nodes.Node, insensitive: bool, negated: bool) -> Rule:
+    def _like(self, left: nodes.Node, insensitive: bool, negated: bool) -> pieces.Rule:
         """`[ANY | SOME | ALL] pattern [ESCAPE character]`, after LIKE or ILIKE."""
         tokens = self.tokens
         given = None
@@ -256,7 +245,7 @@ class ExpressionReader(Primaries):
                     break
             closing = tokens.token.start
             tokens.expect(")", "a parenthesis is not closed")
-            if tokens.key not in (*LEVELS, *FOLLOWING, "ESCAPE"):
+            if tokens.key not in (*pieces.LEVELS, *pieces.FOLLOWING, "ESCAPE"):
                 if not patterns:
                     raise tokens.error("a value is missing", closing)
                 likes = [nodes.Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
@@ -265,7 +254,7 @@ class ExpressionReader(Primaries):
             # The quantifier is the name of a function.
             self._check_kind(quantifier.lower(), mark[0])
             given = function_node(quantifier.lower(), tuple(patterns)), mark
-        pattern = yield self._value(COMPARISON, given)
+        pattern = yield self._value(pieces.COMPARISON, given)
         escape = "\\"
         if tokens.take("ESCAPE"):
             at = tokens.token.start
@@ -275,14 +264,14 @@ class ExpressionReader(Primaries):
         like = nodes.Like(left, pattern, escape, insensitive)
         return nodes.Not(like) if negated else like
 
-    def _value(self, least: int, given: Given | None = None) -> Rule:
+    def _value(self, least: int, given: pieces.Given | None = None) -> pieces.Rule:
         """valueExpression with operators of level `least` and above, which bind at least as tightly."""
         tokens = self.tokens
         mark = self._mark() if given is None else given[1]
         left = yield from self._operand(given)
         while True:
             operator = self._operator()
-            level = LEVELS.get(operator, 0)
+            level = pieces.LEVELS.get(operator, 0)
             if not level or level < least:
                 return left
             for _ in range(len(operator) if operator[:2] == ">>" else 1):
@@ -290,8 +279,8 @@ class ExpressionReader(Primaries):
             right = self._plain_operand(level)
             if right is None:
                 right = yield self._value(level + 1)
-            if operator in COMPARISON_SIGNS:
-                left = nodes.Compare(COMPARISON_SIGNS[operator], left, right)
+            if operator in pieces.COMPARISON_SIGNS:
+                left = nodes.Compare(pieces.COMPARISON_SIGNS[operator], left, right)
             elif operator in _CALLED:
                 left = nodes.Call(_CALLED[operator], (left, right))
             else:
@@ -314,7 +303,7 @@ class ExpressionReader(Primaries):
         token, after = tokens.token, tokens.peek()
         if after.kind == "word" and after.text.upper() not in ("AND", "OR"):
             return None
-        if after.kind not in ("word", "end") and after.text not in (_SUM_ENDS if level >= SUM else _ENDS):
+        if after.kind not in ("word", "end") and after.text not in (_SUM_ENDS if level >= pieces.SUM else _ENDS):
             return None
         match token.kind:
             case "number":
@@ -325,7 +314,7 @@ class ExpressionReader(Primaries):
                 return self._column((self._name(),), token.start, token.kind == "name")
         return None
 
-    def _operand(self, given: Given | None = None) -> Rule:
+    def _operand(self, given: pieces.Given | None = None) -> pieces.Rule:
         """Signs, a primary expression, and its postfix operators."""
         tokens = self.tokens
         signs: list[str] = []
@@ -336,16 +325,16 @@ class ExpressionReader(Primaries):
             node = yield from self._primary()
         else:
             node, mark = given
-        while tokens.key in FOLLOWING:
+        while tokens.key in pieces.FOLLOWING:
             node = yield from self._followed(node, mark)
         for sign in reversed(signs):
             node = nodes.Call(sign, (node,))
         return node
 
 
-def _run(rule: Rule) -> nodes.Node:
+def _run(rule: pieces.Rule) -> nodes.Node:
     """The node of a rule."""
-    pending: list[Rule] = [rule]
+    pending: list[pieces.Rule] = [rule]
     found: Any = None
     while pending:
         try:
@@ -388,12 +377,7 @@ _again = lru_cache(maxsize=64)(_parsed)
 
 
 def type_of_text(text: str, schema: t.StructType) -> t.DataType | None:
-    """Return the type of an expression; None if deltaskip does not know it.
-
-    Args:
-        text: The expression as SQL text.
-        schema: The columns that it uses.
-    """
+    """Return the type of an expression over columns; None if deltaskip does not know it."""
     try:
         return type_of(bind_expression(parse_sql(text), schema))
     except PredicateError:
@@ -408,10 +392,8 @@ def is_valid_sql(text: str) -> bool:
 def columns_in(text: str, schema: t.StructType | None = None) -> tuple[tuple[str, ...], ...]:
     """Return the name parts of each column in an SQL text, without duplicates; () if the text cannot be parsed.
 
-    Args:
-        text: The expression.
-        schema: The columns of the table. A name such as `current_date` is a function, and left out, if the schema has
-            no such column. None keeps all names.
+    schema: The columns of the table. A name such as `current_date` is a function, and left out, if the schema has no
+    such column. None keeps all names.
     """
     read = _read(text)
     if read is None:
@@ -427,10 +409,6 @@ def beyond_one_row(text: str, schema: t.StructType) -> list[str]:
 
     The parts are in the order of the text, an outer part before its inner parts. Unknown functions are left out. An
     empty list if the text cannot be parsed.
-
-    Args:
-        text: The expression.
-        schema: The columns of the table.
     """
     read = _read(text)
     if read is None:

@@ -33,15 +33,11 @@ _Parameter = tuple[int, int, str | None]
 def with_parameters(where: object, params: object) -> object:
     """Return a predicate with its parameters replaced by literals of their values; unchanged if `params` is None.
 
-    Args:
-        where: The predicate, as SQL text.
-        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A value may be a list
-            of constants for IN, as in `id IN (:ids)`.
+    params: Values by name for `:name`, or a list of values for `?` in the order of the text. A value may be a list of
+    constants for IN, as in `id IN (:ids)`.
 
-    Raises:
-        PredicateError: A parameter has no value, or a value that Spark SQL does not have.
-        InvalidArgument: A value has no parameter, or the predicate is not text.
-        InvalidArgumentType: `params` is neither a mapping nor a list, or a value has a wrong type.
+    Raises PredicateError if a parameter has no value, or one that Spark SQL does not have, InvalidArgument if a value
+    has no parameter, or the predicate is not text, and InvalidArgumentType for values of other types.
     """
     if params is None:
         return where
@@ -68,11 +64,7 @@ def with_parameters(where: object, params: object) -> object:
 def bound_parameters(text: str, params: object) -> tuple[str, dict[str, object]]:
     """Return a query of another engine with parameters `$name`, and the value of each of them by name.
 
-    A list for IN becomes as many parameters as it has values.
-
-    Args:
-        text: The query, with `:name` or `?`.
-        params: The values, which `with_parameters` has checked for this text; None for none.
+    A list for IN becomes as many parameters as it has values. params: What `with_parameters` has checked for this text.
     """
     if params is None:
         return text, {}

@@ -157,12 +157,10 @@ def sql_string(text: str) -> str:
 
 
 def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:
-    """Return an expression with the first parts of names replaced, such as `t` of `t.id`.
+    """Return an expression with the first parts of names replaced, such as `t` of `t.id`. Invalid SQL is unchanged.
 
-    Args:
-        text: The expression. Invalid SQL is returned unchanged.
-        replaced: Returns, for the parts of a name, the number of leading parts to replace, and the replacing SQL text
-            with its dot. The last part is `*` for all columns.
+    replaced: Returns, for the parts of a name, the number of leading parts to replace, and the replacing SQL text with
+    its dot. The last part is `*` for all columns.
     """
     try:
         tokens = sql_tokens(text)

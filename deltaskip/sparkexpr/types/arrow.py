@@ -260,24 +260,13 @@ def _from_extension(name: str, storage: pa.DataType) -> t.DataType:
         return t.VARIANT
     if name == BOOL8_EXTENSION and pa.types.is_int8(storage):
         return t.BOOLEAN
-    found = None
-    if name in (UUID_EXTENSION, JSON_EXTENSION):
-        found = from_arrow_type(storage)
-    if found != _PLAIN_EXTENSIONS.get(name) or found is None:
-        name_or_family = "geoarrow" if name.startswith("geoarrow.") else name
-        cure = _CURES.get(
-            name_or_family, f"cast the column to a type that Delta has, such as its storage type, {storage}"
-        )
-        raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
-    return found
+    if name in _PLAIN_EXTENSIONS and from_arrow_type(storage) == _PLAIN_EXTENSIONS[name]:
+        return _PLAIN_EXTENSIONS[name]
+    cure = f"cast the column to a type that Delta has, such as its storage type, {storage}"
+    cure = _CURES.get("geoarrow" if name.startswith("geoarrow.") else name, cure)
+    raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
 
 
 def _is_list(arrow: pa.DataType) -> bool:
-    tests = (
-        pa.types.is_list,
-        pa.types.is_large_list,
-        pa.types.is_fixed_size_list,
-        pa.types.is_list_view,
-        pa.types.is_large_list_view,
-    )
-    return any(test(arrow) for test in tests)
+    kinds = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+    return any(getattr(pa.types, f"is_{kind}")(arrow) for kind in kinds)

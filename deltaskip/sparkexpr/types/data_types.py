@@ -38,20 +38,8 @@ _COMMENT_WIDTH = 60
 
 _PRIMITIVE_NAMES = frozenset(
     (
-        "string",
-        "long",
-        "integer",
-        "short",
-        "byte",
-        "float",
-        "double",
-        "boolean",
-        "binary",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "void",
-        "variant",
+        *("string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp"),
+        *("timestamp_ntz", "void", "variant"),
     )
 )
 

@@ -90,11 +90,9 @@ def parse_columns(text: str, timestamp: data_types.DataType = TIMESTAMP) -> data
 def timestamp_of(session: Any, text: str) -> data_types.DataType:
     """Return the type that TIMESTAMP means in column definitions that the user of a session wrote.
 
-    # Spark 3.5 to 4.3, spark.sql.timestampType; delta-spark 4.4 follows it, too
+    The session is asked only if the text has the name; None is for definitions that no session reads.
 
-    Args:
-        session: The session; None for the instant, as in definitions that no session reads.
-        text: The text. The session is asked only if it has the name.
+    # Spark 3.5 to 4.3, spark.sql.timestampType; delta-spark 4.4 follows it, too
     """
     if session is None or "timestamp" not in text.lower():
         return TIMESTAMP

@@ -20,24 +20,14 @@ from deltaskip.sparkexpr.values.arrow_nested import changed_inside
 
 
 def char_type(struct: data_types.StructType, path: Sequence[str]) -> str:
-    """Return the declared type char(n) of a column or nested field; "" for other fields.
-
-    Args:
-        struct: The schema.
-        path: The exact names of the enclosing structs and the field.
-    """
+    """Return the declared type char(n) of a column or nested field by its exact names; "" for other fields."""
     declared = declared_type(struct, path)
     length = None if declared is None else char_length(declared)
     return "" if length is None else f"char({length})"
 
 
 def declared_type(struct: data_types.StructType, path: Sequence[str]) -> data_types.DataType | None:
-    """Return the type of a column or nested field, as `with_lengths` returns it; None if the path does not exist.
-
-    Args:
-        struct: The schema.
-        path: The exact names of the enclosing structs and the field.
-    """
+    """Return the type of a column or nested field, as `with_lengths` returns it; None if the path does not exist."""
     declared: data_types.DataType = struct
     for name in path:
         fields = declared.fields if isinstance(declared, data_types.StructType) else ()
@@ -103,11 +93,7 @@ def char_columns(fields: Iterable[data_types.StructField]) -> dict[str, data_typ
 
 
 def char_padded(array: pa.Array, declared: data_types.DataType) -> pa.Array:
-    """Return a column with its strings of type char(n) padded.
-
-    Args:
-        array: The column, with the names of the table.
-        declared: Its type from `char_columns`.
+    """Return a column with its strings of type char(n) padded. declared: Its type from `char_columns`.
 
     # Spark 4.1, spark.sql.readSideCharPadding
     """

@@ -18,10 +18,7 @@ ENTRIES = "entries of a map with optional keys"
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
     """Return a column with its direct fields, elements, keys and values changed; a flat column is returned unchanged.
 
-    Args:
-        array: The column, with the names of the table. Fields that the type lacks stay unchanged.
-        data_type: The type of the column.
-        change: Converts the inner values to their type. It receives no values below a null.
+    Fields that the type lacks stay unchanged. `change` receives no values below a null.
     """
     kind = array.type
     nulls = array.is_null() if array.null_count else None

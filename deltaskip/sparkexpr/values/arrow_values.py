@@ -184,11 +184,6 @@ def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     return arrow_array(values, type_)
 
 
-def empty_table(schema: pa.Schema) -> pa.Table:
-    """A table without rows."""
-    return pa.Table.from_batches([], schema)
-
-
 def _nested_values(array: pa.Array) -> list[Any]:
     valid = numpy_values(array.is_valid()).tolist()
     if pa.types.is_struct(array.type):
@@ -283,9 +278,7 @@ def exact_sum(values: pa.Array | pa.ChunkedArray) -> int:
 def tuple_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> np.ndarray[Any, Any]:
     """Return a number for each row, from 0 in the order of first rows: equal where every column is equal, or null.
 
-    Args:
-        columns: The columns. Arrow decides which values are equal: a NaN equals a NaN, and 0.0 is not -0.0.
-        rows: Number of rows of each.
+    Arrow decides which values are equal: a NaN equals a NaN, and 0.0 is not -0.0.
     """
     codes = np.zeros(rows, np.int64)
     for number, column in enumerate(columns):

@@ -12,12 +12,17 @@ import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from io import BytesIO
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, region, rules_in_use
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_MINUTE = 60 * MICROS_PER_SECOND
@@ -72,6 +77,10 @@ _OFFSET = regex(r"([+-])(?:([0-9]{1,2})|([0-9]{2}):?([0-9]{2})|([0-9]{2}):([0-9]
 _NOT_IN_JAVA = regex(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
 
 
+Whole = TypeVar("Whole", int, "npt.NDArray[np.int64]")
+"""One date or time, or an array of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Zone:
     """A time zone: a fixed offset in seconds, or rules of the time zone database."""
@@ -102,9 +111,7 @@ def current_micros() -> int:
 def zone_of(name: str) -> Zone:
     """Return the time zone that Spark resolves `name` to, with the rules of `zone_rules`.
 
-    Raises:
-        UnknownZone: The name may be a region, but this process has no rules for it.
-        LookupError: Spark does not accept the name.
+    Raises UnknownZone for what may be a region without rules in this process, and LookupError for what Spark refuses.
     """
     return _zone_of(name, rules_in_use())
 
@@ -150,17 +157,18 @@ def near_clock_change(micros: int, zone: Zone) -> bool:
     return local_of(micros - around, zone) + 2 * around != local_of(micros + around, zone)
 
 
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a date in the proleptic Gregorian calendar."""
+def days_from_civil(year: Whole, month: Whole, day: Whole | int) -> Whole:
+    """Days since 1970-01-01 of a date, or of arrays of dates, in the proleptic Gregorian calendar."""
     # In years that start in March, the leap day is the last day.
     shifted = year - (month <= 2)
     era, of_era = divmod(shifted, _CYCLE_YEARS)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
+    found: Whole = era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
+    return found
 
 
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a number of days since 1970-01-01."""
+def civil_from_days(days: Whole) -> tuple[Whole, Whole, Whole]:
+    """Year, month and day of a number, or of an array of 64-bit numbers, of days since 1970-01-01."""
     era, of_era = divmod(days + _EPOCH_DAY, _CYCLE_DAYS)
     year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)
@@ -225,12 +233,7 @@ def parse_timestamp(text: str, zone: Zone) -> int | None:
 def parse_timestamp_ntz(text: str, allow_zone: bool = True) -> int | None:
     """Local microseconds that CAST(… AS TIMESTAMP_NTZ) reads; None if the cast returns NULL.
 
-    Args:
-        text: The timestamp. The cast ignores its time zone, but returns NULL if the time zone does not exist.
-        allow_zone: Whether text with a time zone is accepted.
-
-    Raises:
-        UnknownZone: This process has no rules for the time zone.
+    The cast ignores a time zone, but returns NULL if it does not exist, or not `allow_zone`. Raises UnknownZone.
     """
     found = read_timestamp(text)
     if found is None or (found.zone is not None and (not allow_zone or _zone_or_none(found.zone) is None)):
@@ -264,11 +267,8 @@ def format_date(days: int) -> str:
 def format_timestamp(local: int, separator: str = " ", digits: int | None = None) -> str:
     """Format local microseconds as `yyyy-MM-dd HH:mm:ss[.f…]`.
 
-    Args:
-        local: Microseconds since the epoch.
-        separator: Text between date and time.
-        digits: Number of digits of the truncated fraction, from 1 to 6. None writes the fewest exact digits, like
-            CAST(… AS STRING).
+    separator: Text between date and time. digits: Number of digits of the truncated fraction, from 1 to 6. None writes
+    the fewest exact digits, like CAST(… AS STRING).
     """
     days, micros = divmod(local, MICROS_PER_DAY)
     seconds, fraction = divmod(micros, MICROS_PER_SECOND)

@@ -13,19 +13,12 @@ from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.text.type_names import sql_name
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.values import calendar
+from deltaskip.sparkexpr.values import calendar, floats
 from deltaskip.sparkexpr.values.arithmetic import checked_integral, to_decimal
-from deltaskip.sparkexpr.values.floats import (
-    SPECIAL_FLOATS,
-    double_text_range,
-    float_text,
-    nearest_double,
-    nearest_float,
-    to_float,
-)
+from deltaskip.sparkexpr.values.dates import checked_micros
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, interval_castable, interval_number, interval_words
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly, integer_of
 
@@ -65,12 +58,7 @@ def try_cast_value(value: object, source: t.DataType, target: t.DataType, zone: 
     """Like cast_value, but a value that cannot be cast, also inside a nested value, becomes NULL."""
     if isinstance(value, tuple) and target != t.STRING:
         return _cast_inside(value, source, target, lambda each, one, other: try_cast_value(each, one, other, zone))
-    try:
-        return cast_value(value, source, target, zone)
-    except Undecided:
-        raise
-    except EvaluationError:
-        return None
+    return value_or_null(cast_value, value, source, target, zone)
 
 
 def _cast_inside(
@@ -125,7 +113,7 @@ def _to_string(value: object, source: t.DataType, zone: calendar.Zone) -> str:
                 raise Undecided(f"The text of {value:f} has an exponent without ANSI mode.")
             return format(value, "f")
         case float():
-            text = float_text(value, source == t.FLOAT)
+            text = floats.float_text(value, source == t.FLOAT)
             if text is None:
                 raise Undecided(f"The text of {value!r} depends on the Java version.")
             return text
@@ -196,7 +184,7 @@ def _from_string(text: str, target: t.DataType, zone: calendar.Zone) -> object:
 
 def _parse_floating(text: str, target: t.DataType) -> float | None:
     trimmed = text.strip(calendar.JAVA_TRIM)
-    special = SPECIAL_FLOATS.get(trimmed.lower())
+    special = floats.SPECIAL_FLOATS.get(trimmed.lower())
     if special is not None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
@@ -209,7 +197,7 @@ def _parse_floating(text: str, target: t.DataType) -> float | None:
     if trimmed[-1] in "fFdD":
         raise Undecided(f"{shown(text)} as a number is left to Spark.")
     exact = decimal_of(trimmed)
-    value = nearest_float(exact) if target == t.FLOAT else nearest_double(exact)
+    value = floats.nearest_float(exact) if target == t.FLOAT else floats.nearest_double(exact)
     return math.copysign(value, -1.0) if trimmed.startswith("-") else value
 
 
@@ -262,13 +250,11 @@ def _to_floating(value: object, source: t.DataType, target: t.DataType) -> float
         case int() if source == t.TIMESTAMP:
             # Two roundings: the long to a double, and the quotient.
             seconds = float(value) / calendar.MICROS_PER_SECOND
-            return to_float(seconds) if target == t.FLOAT else seconds
-        case int():
-            return nearest_float(value) if target == t.FLOAT else float(value)
-        case Decimal():
-            return nearest_float(value) if target == t.FLOAT else float(value)
+            return floats.to_float(seconds) if target == t.FLOAT else seconds
+        case int() | Decimal():
+            return floats.nearest_float(value) if target == t.FLOAT else float(value)
         case float():
-            return to_float(value) if target == t.FLOAT else value
+            return floats.to_float(value) if target == t.FLOAT else value
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
@@ -294,8 +280,8 @@ def _decimal_of_double(value: float, target: t.DecimalType) -> Decimal:
     doubles. This matters only if the two midpoints round to different results.
     """
     found = to_decimal(exactly(repr(value)), target)
-    if float_text(value, False) is None:
-        for end in double_text_range(value):
+    if floats.float_text(value, False) is None:
+        for end in floats.double_text_range(value):
             try:
                 same = to_decimal(end, target) == found
             except EvaluationError:
@@ -305,18 +291,18 @@ def _decimal_of_double(value: float, target: t.DecimalType) -> Decimal:
     return found
 
 
-def _to_datetime(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> int:
+def _to_datetime(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> int | None:
     if target == t.TIMESTAMP and source not in (t.DATE, t.TIMESTAMP_NTZ):
         return _timestamp_of_number(value)
     if not isinstance(value, int):
         raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
     if source == t.DATE:
         local = value * calendar.MICROS_PER_DAY
-        return _long(calendar.instant_of(local, zone) if target == t.TIMESTAMP else local)
+        return checked_micros(calendar.instant_of(local, zone) if target == t.TIMESTAMP else local)
     if source == t.TIMESTAMP:
         local = calendar.local_of(value, zone)
-        return local // calendar.MICROS_PER_DAY if target == t.DATE else _long(local)
-    return value // calendar.MICROS_PER_DAY if target == t.DATE else _long(calendar.instant_of(value, zone))
+        return local // calendar.MICROS_PER_DAY if target == t.DATE else checked_micros(local)
+    return value // calendar.MICROS_PER_DAY if target == t.DATE else checked_micros(calendar.instant_of(value, zone))
 
 
 def _timestamp_of_number(value: object) -> int:
@@ -327,9 +313,3 @@ def _timestamp_of_number(value: object) -> int:
             # TimeUnit.SECONDS.toMicros saturates.
             return max(-(2**63), min(2**63 - 1, value * calendar.MICROS_PER_SECOND))
     raise Undecided(f"{value!r} as a timestamp is left to Spark.")
-
-
-def _long(micros: int) -> int:
-    if not -(2**63) <= micros < 2**63:
-        raise EvaluationError("The timestamp is out of range.")
-    return micros

@@ -78,14 +78,7 @@ class Converted:
 
 
 def cast_column(values: pa.Array, source: t.DataType, target: t.DataType, zone: Zone) -> Converted:
-    """Return the values cast to a type. Raises NotByColumn or ArrowException if they must be cast one by one.
-
-    Args:
-        values: The values, an array of the source's Arrow type.
-        source: The type of the values.
-        target: The type of the result.
-        zone: The time zone of local times.
-    """
+    """Return the values cast to a type. Raises NotByColumn or ArrowException if they must be cast one by one."""
     if source == target:
         return Converted(values)
     if is_nested(source) and target != t.STRING:

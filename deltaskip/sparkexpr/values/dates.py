@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.values import calendar
+from deltaskip.sparkexpr.values.calendar import Whole
 
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
-TIME_FIELDS = ("hour", "minute", "second")
+TIME_FIELDS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
+"""The seconds of each field of a time, and its number of values."""
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 FIRST_WEEK = 7 - 2**31
 """Before this day, sums in 32 bits wrap around when Spark computes `next_day`."""
@@ -21,24 +23,23 @@ WEEKDAYS = {
 """The names of the days of the week, and their numbers; Monday is the first."""
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-_UNITS = {
-    "YEAR": "year",
-    "YYYY": "year",
-    "YY": "year",
-    "QUARTER": "quarter",
-    "MONTH": "month",
-    "MM": "month",
-    "MON": "month",
-    "WEEK": "week",
-}
+_MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, "MON": 1}
 TIME_UNITS = {"DD": calendar.MICROS_PER_DAY, **{unit: calendar.UNIT_MICROS[unit] for unit in ("DAY", "HOUR", "MINUTE")}}
 """Units that date_trunc counts from local midnight, in microseconds."""
 INSTANT_UNITS = {unit: calendar.UNIT_MICROS[unit] for unit in ("SECOND", "MILLISECOND", "MICROSECOND")}
 """Units that begin at the same instant in every time zone, in microseconds."""
 
 
-def date_field(name: str, days: int) -> int:
+def date_field(name: str, days: Whole) -> Whole:
     """The value of a field of DATE_FIELDS."""
+    match name:
+        case "weekday":
+            return (days + 3) % 7
+        case "dayofweek":
+            return (days + 4) % 7 + 1
+        case "weekofyear":
+            thursday = days - (days + 3) % 7 + 3
+            return (date_field("dayofyear", thursday) - 1) // 7 + 1
     year, month, day = calendar.civil_from_days(days)
     match name:
         case "year":
@@ -49,28 +50,21 @@ def date_field(name: str, days: int) -> int:
             return month
         case "dayofmonth":
             return day
-        case "weekday":
-            return (days + 3) % 7
-        case "dayofweek":
-            return (days + 4) % 7 + 1
         case "dayofyear":
-            return days - calendar.days_from_civil(year, 1, 1) + 1
-        case "weekofyear":
-            return _iso_week(days)
+            return days - calendar.days_from_civil(year, month * 0 + 1, 1) + 1
     raise EvaluationError(f"{name} is not a field of a date.")
 
 
-def time_field(name: str, local: int) -> int:
+def year_of_week(days: Whole) -> Whole:
+    """The year of the date's week, which is that of its Thursday."""
+    year, _, _ = calendar.civil_from_days(days - (days + 3) % 7 + 3)
+    return year
+
+
+def time_field(name: str, local: Whole) -> Whole:
     """The value of a field of TIME_FIELDS for local microseconds."""
-    seconds = local % calendar.MICROS_PER_DAY // calendar.MICROS_PER_SECOND
-    match name:
-        case "hour":
-            return seconds // 3600
-        case "minute":
-            return seconds // 60 % 60
-        case "second":
-            return seconds % 60
-    raise EvaluationError(f"{name} is not a field of a time.")
+    seconds, count = TIME_FIELDS[name]
+    return local // (seconds * calendar.MICROS_PER_SECOND) % count
 
 
 def checked_date(days: int | None) -> int | None:
@@ -80,19 +74,15 @@ def checked_date(days: int | None) -> int | None:
     return days
 
 
-def truncated_date(days: int, unit: str) -> int | None:
+def truncated_date(days: Whole, unit: str) -> Whole | None:
     """`trunc(date, unit)`; NULL for an unknown unit. It may be below the first day that a date can hold."""
+    if unit.upper() == "WEEK":
+        return days - (days + 3) % 7
+    count = _MONTHS.get(unit.upper())
+    if count is None:
+        return None
     year, month, _ = calendar.civil_from_days(days)
-    match _UNITS.get(unit.upper()):
-        case "year":
-            return calendar.days_from_civil(year, 1, 1)
-        case "quarter":
-            return calendar.days_from_civil(year, (month - 1) // 3 * 3 + 1, 1)
-        case "month":
-            return calendar.days_from_civil(year, month, 1)
-        case "week":
-            return days - (days + 3) % 7
-    return None
+    return calendar.days_from_civil(year, (month - 1) // count * count + 1, 1)
 
 
 def truncated_timestamp(unit: str, micros: int, zone: calendar.Zone) -> int | None:
@@ -120,23 +110,32 @@ def checked_micros(micros: int | None) -> int | None:
     return micros
 
 
-def last_day(days: int) -> int:
+def last_day(days: Whole) -> Whole:
     """The last day of the date's month. It may be above the last day that a date can hold."""
     year, month, _ = calendar.civil_from_days(days)
-    return calendar.days_from_civil(year, month, calendar.days_in_month(year, month))
+    return calendar.days_from_civil(year + month // 12, month % 12 + 1, 1) - 1
 
 
-def next_day(days: int, weekday: int) -> int:
+def next_day(days: Whole, weekday: int) -> Whole:
     """The next date with the given day of the week. It may be above the last day that a date can hold."""
     return days + (weekday - (days + 3) - 1) % 7 + 1
 
 
 def add_months(days: int, months: int) -> int:
-    """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
+    """`add_months(date, months)`. Raises EvaluationError if the date is out of range."""
+    found = months_later(days, months)
+    if not -(2**31) <= found < 2**31:
+        raise EvaluationError("The date is out of range.")
+    return found
+
+
+def months_later(days: Whole, count: Whole | int) -> Whole:
+    """The date `count` months later. A day beyond the end of the month becomes its last day."""
     year, month, day = calendar.civil_from_days(days)
-    carried, month_index = divmod(month - 1 + months, 12)
-    year, month = year + carried, month_index + 1
-    return _checked_days(calendar.days_from_civil(year, month, min(day, calendar.days_in_month(year, month))))
+    months = month - 1 + count
+    first = calendar.days_from_civil(year + months // 12, months % 12 + 1, 1)
+    length = last_day(first) - first + 1
+    return first + day - 1 - (day > length) * (day - length)
 
 
 def add_days(days: int, count: int) -> int:
@@ -149,23 +148,17 @@ def days_between(end: int, start: int) -> int:
     return _as_int(end - start)
 
 
-def whole_seconds(micros: int) -> int:
+def whole_seconds(micros: Whole) -> Whole:
     """`unix_timestamp(timestamp)`: towards zero, unlike CAST(timestamp AS BIGINT)."""
-    return micros // calendar.MICROS_PER_SECOND if micros >= 0 else -(-micros // calendar.MICROS_PER_SECOND)
+    return towards_zero(micros, calendar.MICROS_PER_SECOND)
 
 
-def _iso_week(days: int) -> int:
-    thursday = days - (days + 3) % 7 + 3
-    year, _, _ = calendar.civil_from_days(thursday)
-    return (thursday - calendar.days_from_civil(year, 1, 1)) // 7 + 1
+def towards_zero(number: Whole, by: int) -> Whole:
+    """A quotient, rounded towards zero."""
+    size = abs(number) // abs(by)
+    return size - 2 * size * ((number < 0) ^ (by < 0))
 
 
 def _as_int(value: int) -> int:
     """`value` as Java keeps it in 32 bits."""
     return (value + 2**31) % 2**32 - 2**31
-
-
-def _checked_days(days: int) -> int:
-    if not -(2**31) <= days < 2**31:
-        raise EvaluationError("The date is out of range.")
-    return days

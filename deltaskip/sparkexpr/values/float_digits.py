@@ -28,10 +28,7 @@ _SINGLE_PLACES, _PLACES = 9, 15
 def units_of(size: Any, scale: int, to_even: bool = False) -> tuple[Any, Any]:
     """Return magnitudes in units of 10^-scale, rounded as their strings, and a mask of the rows where this is certain.
 
-    Args:
-        size: The magnitudes, as doubles.
-        scale: From -21 to 21.
-        to_even: Whether a half is rounded to the even number, not up.
+    scale: From -21 to 21. to_even: Whether a half is rounded to the even number, not up.
     """
     unit = 10.0 ** abs(scale)
     fraction = scale >= 0
@@ -55,13 +52,8 @@ def units_of(size: Any, scale: int, to_even: bool = False) -> tuple[Any, Any]:
 def decimals_of(given: Any, known: Any, precision: int, scale: int) -> tuple[pa.Array, Any]:
     """Return doubles as decimals, and a mask of the finite doubles that must be converted one by one.
 
-    A decimal is null if its double is missing, not finite or must be converted alone.
-
-    Args:
-        given: The doubles.
-        known: A mask of the rows that have a double; None for all rows.
-        precision: The precision of the decimals.
-        scale: The scale of the decimals.
+    A decimal is null if its double is missing, not finite or must be converted alone. known: A mask of the rows that
+    have a double; None for all rows.
     """
     finite = np.isfinite(given) if known is None else np.isfinite(given) & known
     size = np.abs(np.where(finite, given, 0.0))

@@ -171,8 +171,12 @@ def _finished(hashed: int, length: int) -> int:
     return hashed ^ hashed >> 16
 
 
-def _rotated(word: int, by: int) -> int:
-    return (word << by | word >> (32 - by)) & _WORD
+def _rotated(word: int, by: int, bits: int = 32) -> int:
+    return (word << by | word >> (bits - by)) & ((1 << bits) - 1)
+
+
+def _rotated_long(word: int, by: int) -> int:
+    return _rotated(word, by, 64)
 
 
 def _xxh64_int(word: int, seed: int) -> int:
@@ -223,10 +227,6 @@ def _avalanche(hashed: int) -> int:
     hashed = (hashed ^ hashed >> 33) * _P2 & _LONG_WORD
     hashed = (hashed ^ hashed >> 29) * _P3 & _LONG_WORD
     return hashed ^ hashed >> 32
-
-
-def _rotated_long(word: int, by: int) -> int:
-    return (word << by | word >> (64 - by)) & _LONG_WORD
 
 
 def _big_endian(value: int) -> bytes:

@@ -41,8 +41,7 @@ _MOST = {"HOUR": 23, "MINUTE": 59, "SECOND": 59}
 def interval_of(parts: Sequence[tuple[str, str]]) -> Literal | None:
     """Return the literal of numbers with units, such as ("7", "days"); None if Spark may not accept it.
 
-    Args:
-        parts: Each number as text, and its unit in any letter case, singular or plural.
+    Units are in any letter case, singular or plural.
     """
     micros = months = 0
     units = []

@@ -47,9 +47,7 @@ class Real:
 def read_json(text: str) -> Any:
     """Return the first JSON value of a text: None, bool, int, Real, str, list or Object. Ignores the text after it.
 
-    Raises:
-        Malformed: The text does not begin with a JSON value.
-        Undecided: Spark may read the text differently.
+    Raises Malformed if there is none, and Undecided if Spark may read the text differently.
     """
     if len(text) > _MOST_CHARACTERS:
         raise Undecided("Very long JSON is left to Spark.")

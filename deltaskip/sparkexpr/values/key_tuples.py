@@ -60,9 +60,7 @@ class KeyTuples:
     def among(self, values: Sequence[pa.Array], orders: Sequence[Collation | None]) -> pa.BooleanArray:
         """Return for each row whether its tuple is one of these; NULL if a value of it is.
 
-        Args:
-            values: The values of the rows, one array for each place, with the Arrow types of the types.
-            orders: The collation under which strings of each place are compared; None for their bytes.
+        values: One array for each place. orders: The collation of the strings of each place; None for their bytes.
         """
         valid = values[0].is_valid()
         for each in values[1:]:
@@ -75,11 +73,7 @@ class KeyTuples:
         return pc.if_else(valid, arrow_array(found), arrow_scalar(None, pa.bool_()))
 
     def has(self, values: Sequence[object]) -> bool:
-        """Return whether a tuple is one of these. Strings are compared by their bytes.
-
-        Args:
-            values: The values, in the value domain; none is NULL.
-        """
+        """Return whether a tuple without NULL is one of these. Strings are compared by their bytes."""
         arrays = [typed_array([each], arrow_type(type_)) for each, type_ in zip(values, self.types, strict=True)]
         return tuple(_form(each, type_)[0].as_py() for each, type_ in zip(arrays, self.types, strict=True)) in self._set
 
@@ -137,11 +131,7 @@ def _form(values: pa.Array, type_: DataType, order: Collation | None = None) -> 
 def equal_form(values: pa.Array, type_: Any) -> pa.Array:
     """Return values in a form in which values that Spark considers equal are identical; none is NULL.
 
-    NaN equals NaN, and 0.0 equals -0.0. NULL is the form of some value.
-
-    Args:
-        values: The values; sort keys of collated strings.
-        type_: Their type.
+    NaN equals NaN, and 0.0 equals -0.0. NULL is the form of some value. Collated strings are given as sort keys.
     """
     if isinstance(type_, StructType | ArrayType):
         return _framed(values, type_)

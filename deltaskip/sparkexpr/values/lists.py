@@ -57,14 +57,15 @@ def lists_of(array: pa.Array) -> Lists:
     return Lists(offsets[:-1], np.where(valid, np.diff(offsets), 0), valid)
 
 
-def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Array:
-    """Return lists of the given lengths; a list that is not valid is null.
+def aligned(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, list[Lists]]:
+    """Return a mask of the rows without null arrays, and the lists of each array, which are empty in other rows."""
+    given = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in given])
+    return there, [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
 
-    Args:
-        lengths: The number of elements of each list.
-        valid: Whether each list is not null.
-        elements: The elements of all lists, in order.
-    """
+
+def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Array:
+    """Return lists of the given lengths, with all elements in order; a list that is not valid is null."""
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
     mask = None if valid.all() else arrow_array(~valid)
@@ -88,9 +89,7 @@ def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
 def chained(parts: Sequence[tuple[Lists, pa.Array]], there: np.ndarray) -> pa.Array:
     """Concatenate the lists of all parts, row by row; a row is null where `there` is False.
 
-    Args:
-        parts: The layout of the lists of each part, and its array of elements.
-        there: A mask of the rows whose result is not null. The lists of other rows are not read.
+    The lists of other rows are not read.
     """
     counts = [np.where(there, lists.lengths, 0) for lists, _ in parts]
     total = np.add.reduce(counts)

@@ -23,10 +23,8 @@ _FRACTION = regex(r"\.[0-9]{6}([0-9]{1,3})")
 def parse_nanos(text: str, type_: t.DataType, zone: str | None) -> int | None:
     """Return the nanoseconds of a text; None if it is not of the type, or out of range.
 
-    Args:
-        text: The text, as CAST reads timestamps, with up to nine digits after the point.
-        type_: NANOS or NANOS_NTZ.
-        zone: Time zone of instants whose text names none; None if that is not known.
+    The text is as CAST reads timestamps, with up to nine digits after the point. type_: NANOS or NANOS_NTZ.
+    zone: Time zone of instants whose text names none; None if that is not known.
     """
     found = calendar.read_timestamp(text)
     if found is None or (type_ == t.NANOS_NTZ and found.zone is not None):
@@ -52,12 +50,7 @@ def format_nanos(nanos: int, type_: t.DataType, separator: str = " ") -> str:
 
 
 def compared_nanos(node: n.Compare | n.In, zone: str) -> n.Node | None:
-    """Return a comparison of a column of nanoseconds with constants or another one, all of its type; None for others.
-
-    Args:
-        node: The comparison, or the list of IN.
-        zone: Time zone of the session.
-    """
+    """Return a comparison of a column of nanoseconds with constants or another one of its type; None for others."""
     match node:
         case n.Compare(_, n.FieldRef() as one, n.FieldRef() as other) if one.type in t.NANOSECONDS:
             return node if one.type == other.type else None

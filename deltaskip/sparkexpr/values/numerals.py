@@ -20,11 +20,7 @@ def context(
 ) -> Context:
     """Return a context that takes nothing from decimal.DefaultContext, which programs may change.
 
-    Args:
-        digits: The most digits of a result.
-        rounding: How results with more digits are rounded.
-        exponents: The greatest exponent, and the negative of the least.
-        traps: The signals that raise an error.
+    exponents: The greatest exponent, and the negative of the least.
     """
     return Context(digits, rounding, -exponents, exponents, 1, 0, [], [*traps])  # type: ignore[list-item]
 

@@ -7,11 +7,21 @@ Arrays and structs are compared by their elements and fields, where NULL is the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.values.floats import compare_floats
 from deltaskip.sparkexpr.values.strings import compare_strings
+
+
+def extreme(values: Iterable[object], sign: int) -> object:
+    """The first greatest value if `sign` is 1, the first least if it is -1; NULLs are ignored. NULL of no values."""
+    found = None
+    for value in values:
+        if value is not None and (found is None or compare_values(value, found) == sign):
+            found = value
+    return found
 
 
 def compare_values(left: object, right: object) -> int:

@@ -24,12 +24,7 @@ _NULL = np.int64(0x5851_F42D_4C95_7F2D)
 
 
 def row_hashes(columns: Iterable[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """Return a hash of 64 bits for each row.
-
-    Args:
-        columns: The columns, of any type of Spark's, in the same order for rows that are compared.
-        rows: Number of rows.
-    """
+    """Return a hash of 64 bits for each row of columns of any type, in the same order for rows that are compared."""
     hashes = np.full(rows, SPARK_SEED, np.int64)
     for column in columns:
         hashes = _with(column, hashes)

@@ -88,16 +88,11 @@ def cased(text: str, upper: bool) -> str:
     return text.upper() if upper else text.lower()
 
 
-def substring(text: str | bytes, position: int, length: int) -> str | bytes:
+def substring(text: str | bytes, position: int, length: int = 2**31 - 1) -> str | bytes:
     """`substring(text, position, length)`. Positions begin at 1; 0 means 1, and a negative position counts back."""
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     end = max(-(2**31), min(2**31 - 1, start + length))
     return text[max(0, start) : max(0, end)] if end > start else text[:0]
-
-
-def left(text: str | bytes, length: int) -> str | bytes:
-    """`left(text, length)`."""
-    return substring(text, 1, length)
 
 
 def right(text: str, length: int) -> str:
@@ -124,10 +119,10 @@ def check_capitals(text: str) -> None:
         _SIMPLE_CASE.update(text)
 
 
-def overlaid(text: str | bytes, new: str | bytes, position: int, length: int) -> str | bytes:
+def overlaid(text: str | bytes, new: str | bytes, position: int, length: int = -1) -> str | bytes:
     """`overlay(text, new, position, length)`: a negative length means the length of the new text."""
     behind = wrapped(position + (length if length >= 0 else len(new)))
-    return concat([substring(text, 1, wrapped(position - 1)), new, substring(text, behind, 2**31 - 1)], text[:0])  # type: ignore[arg-type]
+    return concat([substring(text, 1, wrapped(position - 1)), new, substring(text, behind)], text[:0])  # type: ignore[arg-type]
 
 
 def wrapped(number: int) -> int:
@@ -148,7 +143,7 @@ def locate(needle: str, text: str, start: int = 1) -> int:
     return text.find(needle, start - 1) + 1
 
 
-def replaced(text: str, old: str, new: str) -> str:
+def replaced(text: str, old: str, new: str = "") -> str:
     """`replace(text, old, new)`."""
     if not old:
         return text

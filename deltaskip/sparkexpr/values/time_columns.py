@@ -8,15 +8,17 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING
-from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
+from deltaskip.sparkexpr.values.calendar import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    Zone,
+    civil_from_days,
+    days_from_civil,
+)
 from deltaskip.sparkexpr.values.zones import local_times, near_limits
 
 DATES_FROM, DATES_TO = -719_162, 2_932_896
 """The days of the years 1 to 9999, for which Arrow's calendar functions are used."""
-
-_MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, "MON": 1}
-# The days of a cycle of 400 years, and an offset after which cycles of 32-bit dates are not negative.
-_CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 
 def time_texts(local: np.ndarray, given: v.Values) -> v.Partly | pa.Array:
@@ -45,16 +47,6 @@ def local_column(values: v.Values, zoned: bool, zone: Zone) -> np.ndarray:
     return local_times(micros, zone) if zoned else micros
 
 
-def truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
-    """Dates truncated to a unit; None for an unknown unit."""
-    if unit not in _MONTHS and unit != "WEEK":
-        return None
-    year, month, _ = civil(days)
-    count = _MONTHS.get(unit, 1)
-    found: np.ndarray = days - (days + 3) % 7
-    return found if unit == "WEEK" else first_of_month(year, (month - 1) // count * count + 1)
-
-
 def date_column(days: np.ndarray, *given: v.Values) -> pa.Array:
     """The days as dates. Raises NotByColumn for days out of range: Spark raises for some units and wraps for others."""
     if v.any_set((days < -(2**31)) | (days >= 2**31), *given):
@@ -63,23 +55,10 @@ def date_column(days: np.ndarray, *given: v.Values) -> pa.Array:
 
 
 def civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Year, month and day of days since 1970-01-01, like `calendar.civil_from_days`."""
-    moved = days.astype(np.int64) + _EPOCH_DAY
-    era = moved // _CYCLE_DAYS
-    of_era = moved - era * _CYCLE_DAYS
-    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    shifted = (5 * of_year + 2) // 153
-    month = (shifted + 2) % 12 + 1
-    return year + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
+    """Year, month and day of days since 1970-01-01."""
+    return civil_from_days(days.astype(np.int64))
 
 
 def first_of_month(year: np.ndarray, month: np.ndarray) -> np.ndarray:
-    """Days from 1970-01-01 to the first day of a month from 1 to 13, like `calendar.days_from_civil`."""
-    year, month = year + (month > 12), np.where(month > 12, month - 12, month)
-    shifted = year - (month <= 2)
-    era = shifted // 400
-    of_era = shifted - era * 400
-    of_year = (153 * ((month + 9) % 12) + 2) // 5
-    found: np.ndarray = era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
-    return found
+    """Days from 1970-01-01 to the first day of a month from 1 to 13."""
+    return days_from_civil(year + month // 13, (month - 1) % 12 + 1, 1)

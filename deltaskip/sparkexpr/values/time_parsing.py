@@ -18,14 +18,7 @@ from deltaskip.errors import shown
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.values import calendar
-from deltaskip.sparkexpr.values.time_patterns import (
-    PatternField,
-    PatternItem,
-    Section,
-    names_of,
-    offset_zero,
-    pattern_items,
-)
+from deltaskip.sparkexpr.values import time_patterns as patterns
 
 # The valid range of each field that is checked alone.
 _RANGES = {
@@ -113,14 +106,10 @@ _Found = dict[str, int]
 def parsed_time(text: str, pattern: str, zone: calendar.Zone | None) -> int:
     """Return the instant, or the local microseconds, that a string represents.
 
-    Args:
-        text: The string.
-        pattern: The pattern.
-        zone: The session's time zone; None for local microseconds, which ignore an offset in the string.
+    zone: The session's time zone; None for local microseconds, which ignore an offset in the string.
 
-    Raises:
-        Undecided: The result depends on the version of Java, on names of time zones, or on the limits of timestamps.
-        EvaluationError: Spark refuses the pattern, or the string does not match it.
+    Raises EvaluationError if Spark refuses the pattern, or the string does not match it, and Undecided if the result
+    depends on the version of Java, on names of time zones, or on the limits of timestamps.
     """
     readers = _readers(pattern)
     if any(letter in text for letter in _ODD_LETTERS):
@@ -144,16 +133,16 @@ def parsed_time(text: str, pattern: str, zone: calendar.Zone | None) -> int:
 @lru_cache(maxsize=512)
 def _readers(pattern: str) -> tuple[_Reader, ...]:
     found: list[_Reader] = []
-    _add(pattern_items(pattern, parsing=True), found, pattern)
+    _add(patterns.pattern_items(pattern, parsing=True), found, pattern)
     return tuple(found)
 
 
-def _add(items: Sequence[PatternItem], readers: list[_Reader], pattern: str) -> None:
+def _add(items: Sequence[patterns.PatternItem], readers: list[_Reader], pattern: str) -> None:
     """Append the readers of pattern items. A number reserves digits for the numbers directly after it."""
     active: int | None = None
     for item in items:
         match item:
-            case Section(inner):
+            case patterns.Section(inner):
                 section: list[_Reader] = []
                 _add(inner, section, pattern)
                 readers.append(_Optional(tuple(section)))
@@ -180,7 +169,7 @@ def _add(items: Sequence[PatternItem], readers: list[_Reader], pattern: str) -> 
         readers.append(reader)
 
 
-def _reader(field: PatternField, pattern: str) -> _Reader:
+def _reader(field: patterns.PatternField, pattern: str) -> _Reader:
     letter, count = field.letter, field.count
     match letter:
         case "S":
@@ -191,9 +180,9 @@ def _reader(field: PatternField, pattern: str) -> _Reader:
                 return _FieldDigits(name, 2, 2, century=True)
             return _FieldDigits(name, count, _MOST_DIGITS, "-" if count < 4 else "+-")
         case "M" | "L" if count > 2:
-            return _Words("month", names_of("M", count))
+            return _Words("month", patterns.names_of("M", count))
         case "G":
-            return _Words("era", names_of("G", count))
+            return _Words("era", patterns.names_of("G", count))
         case "a":
             return _Words("half", (("AM", 0), ("PM", 1)))
         case "D" if count > 1:
@@ -201,7 +190,7 @@ def _reader(field: PatternField, pattern: str) -> _Reader:
         case "X" | "x" | "Z" if (letter, count) != ("Z", 4):
             form = 2 if letter == "Z" and count < 4 else count
             parts = ((1, 2), (2, 2), (2, 2), (2, 3), (2, 3))[form - 1]
-            return _Offset(offset_zero(field), parts, form in (3, 5))
+            return _Offset(patterns.offset_zero(field), parts, form in (3, 5))
     if letter not in _NUMBERS:
         raise Undecided(f"The pattern {shown(pattern)} is left to Spark.")
     if count == 1:

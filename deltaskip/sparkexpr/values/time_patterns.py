@@ -74,9 +74,8 @@ PatternItem: TypeAlias = str | PatternField | Section
 def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...]:
     """Return the parts of a pattern. If `parsing`, quotes in a pattern with a fraction follow other rules.
 
-    Raises:
-        Undecided: The result depends on the version of Java or on names of time zones.
-        EvaluationError: Spark refuses the pattern.
+    Raises EvaluationError if Spark refuses the pattern, and Undecided if the result depends on the version of Java or
+    on names of time zones.
     """
     era = _check(pattern, parsing)
     stack: list[list[PatternItem]] = [[]]
@@ -97,17 +96,9 @@ def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...
 
 
 def formatted(local: int, pattern: str, offset: int = 0, zone: calendar.Zone | None = None) -> str:
-    """Format local microseconds.
+    """Format local microseconds. Raises as `pattern_items`.
 
-    Args:
-        local: Microseconds since the epoch.
-        pattern: The pattern.
-        offset: Seconds from UTC.
-        zone: The session's time zone, for patterns with the name of the time zone.
-
-    Raises:
-        Undecided: The result depends on the version of Java or on names of time zones.
-        EvaluationError: Spark refuses the pattern.
+    offset: Seconds from UTC. zone: The session's time zone, for patterns with its name.
     """
     days, micros = divmod(local, calendar.MICROS_PER_DAY)
     day, time = DateText(days), TimeText(micros)

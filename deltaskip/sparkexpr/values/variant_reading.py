@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.values.calendar import Zone, format_date
+from deltaskip.sparkexpr.values.calendar import format_date
 from deltaskip.sparkexpr.values.json_reading import Object, Real, double_text, quoted
 from deltaskip.sparkexpr.values.numerals import EXACT, exactly, of_unscaled
 
@@ -113,7 +113,7 @@ def decimal_item(value: Decimal) -> VariantPrimitive:
     return VariantPrimitive(t.DecimalType(max(precision, 1), scale), stripped)
 
 
-def variant_json(variant: tuple[bytes, bytes], zone: Zone) -> str:
+def variant_json(variant: tuple[bytes, bytes]) -> str:
     """Return the JSON text that to_json writes for a variant."""
     return _json(tree_of(variant))
 
@@ -152,9 +152,7 @@ def _number(text: str) -> VariantPrimitive:
 
 
 def _unsigned(data: bytes, at: int, size: int) -> int:
-    if at < 0 or at + size > len(data):
-        raise IndexError
-    return int.from_bytes(data[at : at + size], "little")
+    return int.from_bytes(_part(data, at, size), "little")
 
 
 def _part(data: bytes, at: int, size: int) -> bytes:

@@ -49,6 +49,11 @@ class Partly:
     rest: np.ndarray
 
 
+def partly(values: pa.Array, rest: np.ndarray, *given: Values) -> pa.Array | Partly:
+    """The values, without those in `rest` if any of these is in a row where no given array is null."""
+    return Partly(values, rest) if any_set(rest, *given) else values
+
+
 def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: DataType) -> pa.Array:
     """The results of a function for a column; it is called once for each distinct value. Nulls stay null."""
     stored = _BITS.get(values.type, values.type)
@@ -113,6 +118,13 @@ def expanded(values: Sequence[Values]) -> list[pa.Array]:
     """The values as arrays of one length. At least one must be an array."""
     rows = rows_of(values)
     return [as_array(each, rows) for each in values]
+
+
+def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
+    """The values of the first row of all columns, then those of the second row, and so on."""
+    order = np.arange(len(columns[0]) * len(columns)).reshape(len(columns), -1).T
+    found = pa.concat_arrays(columns).take(arrow_values.arrow_array(np.ascontiguousarray(order).ravel()))
+    return arrow_values.one_chunk(found)
 
 
 def rows_of(values: Sequence[Values]) -> int:
@@ -230,7 +242,7 @@ def decimals(found: pa.Array, states: pa.Array, precision: int) -> pa.Array | Pa
     type_ = pa.decimal128(precision, found.type.scale)
     values = pa.Array.from_buffers(type_, len(found), found.buffers())
     rest = arrow_values.numpy_values(states) != 0
-    return Partly(values, rest) if rest.any() else values
+    return partly(values, rest)
 
 
 def ordered_floats(values: pa.Array) -> pa.Array:

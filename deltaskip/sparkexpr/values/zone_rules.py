@@ -107,11 +107,9 @@ def knows_rules(release: str) -> bool:
 
 
 def use_rules(release: str, source: Source) -> None:
-    """Let this process use the rules of a session.
+    """Let this process use the rules of a session, which are asked for once for each name.
 
-    Args:
-        release: The release of its time zone database, with everything else in which sessions may differ.
-        source: Its rules, which are asked for once for each name.
+    release: The release of its time zone database, with everything else in which sessions may differ.
     """
     _keep({**_sources, release: source})
 
@@ -157,12 +155,9 @@ def region_file(first: int, changes: Iterable[tuple[int, int]]) -> bytes:
 
 
 def java_region_file(transitions: str, rules: str, standing: int) -> bytes:
-    """Rules in the format TZif.
+    """Rules in the format TZif, from the texts of ZoneRules.getTransitions() and getTransitionRules().
 
-    Args:
-        transitions: The text of ZoneRules.getTransitions().
-        rules: The text of ZoneRules.getTransitionRules().
-        standing: The offset in seconds if there are no transitions.
+    standing: The offset in seconds if there are no transitions.
     """
     changes = [
         (int((datetime.fromisoformat(at) - _EPOCH).total_seconds()) - _offset(before), _offset(before), _offset(after))

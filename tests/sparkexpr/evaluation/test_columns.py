@@ -155,7 +155,7 @@ def test_local_times_by_column_are_those_of_each_instant(zone: str) -> None:
     changes = [1_301_187_600, 1_698_541_200, 1_710_054_000, 1_325_239_200, 788_868_000]
     instants = [at * 10**6 + chance.randrange(-(10**11), 10**11) for at in changes for _ in range(300)]
     instants += [chance.randrange(-(6 * 10**16), 2 * 10**17) for _ in range(300)]
-    schema = t.StructType((t.StructField("ts", t.TIMESTAMP), t.StructField("d", t.DATE)))
+    schema = parse_columns("ts TIMESTAMP, d DATE")
     days = sorted({at // 86_400_000_000 for at in instants} | set(range(9129, 9135)) | set(range(15_335, 15_341)))
     columns = {"ts": [*instants, None], "d": [days[i % len(days)] for i in range(len(instants))] + [None]}
     for text, expected in (
@@ -269,17 +269,7 @@ def test_arguments_that_spark_never_looks_at_do_not_fail() -> None:
 
 
 def test_what_never_fails_has_a_value_for_every_row() -> None:
-    fields = {
-        "i": t.INTEGER,
-        "b": t.LONG,
-        "t": t.STRING,
-        "d": t.DATE,
-        "ts": t.TIMESTAMP,
-        "n": t.TIMESTAMP_NTZ,
-        "x": t.DOUBLE,
-        "r": t.BINARY,
-    }
-    schema = t.StructType(tuple(t.StructField(name, type_) for name, type_ in fields.items()))
+    schema = parse_columns("i INT, b BIGINT, t STRING, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, x DOUBLE, r BINARY")
     micros = [0, -(2**63), 2**63 - 1, -62_135_596_800_000_001, 1_700_000_000_000_000, None]
     values = {
         "i": [-(2**31), 2**31 - 1, 0, None, 1, 2], "b": [-(2**63), 2**63 - 1, 0, None, 1, 2],
@@ -287,7 +277,7 @@ def test_what_never_fails_has_a_value_for_every_row() -> None:
         "ts": micros, "n": micros, "x": [math.nan, -0.0, math.inf, None, 5e-324, 1.0],
         "r": [b"", b"\xff", None, b"a", b"b", b"c"],
     }  # fmt: skip
-    columns = {name: typed_array(values[name], arrow_type(type_)) for name, type_ in fields.items()}
+    columns = {field.name: typed_array(values[field.name], arrow_type(field.type)) for field in schema.fields}
     fields_of_times = (*DATE_FIELDS, *TIME_FIELDS)
     texts = [f"{name}({column}) > 3" for name in fields_of_times for column in ("d", "ts", "n")]
     texts += ["length(t) = 2", "length(r) = 1", "CAST(ts AS DATE) < d", "CAST(n AS DATE) = d", "i < b", "i IN (1, b)"]

@@ -19,11 +19,7 @@ FORMATS = [
 PATTERNS = ["#,##0.00", "000.##", "#.#", "#,#0", ""]
 EXPRESSIONS = [
     *[f"format_number({name}, {places})" for name in ("x", "f", "i", "d", "e") for places in (0, 1, 2, 4, 15, -1)],
-    *[
-        f"format_number({name}, '{text}')"
-        for name in ("x", "i", "d")
-        for text in ("#,##0.00", "000.##", "#.#", "#,#0", "")
-    ],
+    *[f"format_number({name}, '{text}')" for name in ("x", "i", "d") for text in PATTERNS],
     *[f"to_char({name}, '{text}')" for name in ("d", "i") for text in FORMATS],
     *[f"{name}(s, '{text}')" for name in ("to_number", "try_to_number") for text in FORMATS],
     *("conv(t, i, 10)", "t LIKE s", "t ILIKE u", "t LIKE s ESCAPE '9'", "u ILIKE t", "find_in_set(t, s)"),
@@ -40,19 +36,10 @@ def cells(chance: random.Random, rows: int) -> dict[str, list[Any]]:
 
     each_row = range(rows)
     doubles = [
-        0.0,
-        -0.0,
-        0.5,
-        1.5,
-        2.5,
-        -0.125,
-        0.375,
-        1e15,
-        999999.995,
-        1e-7,
-        float("nan"),
-        float("inf"),
-        -1e300,
+        *map(
+            float,
+            ["0", "-0", "0.5", "1.5", "2.5", "-0.125", "0.375", "1e15", "999999.995", "1e-7", "nan", "inf", "-1e300"],
+        ),
         None,
     ]
     return {

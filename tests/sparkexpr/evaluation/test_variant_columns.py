@@ -13,21 +13,8 @@ from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.evaluation.columns import Evaluator
 from deltaskip.sparkexpr.failures import Undecided
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    DecimalType,
-)
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
 from deltaskip.sparkexpr.values.variant_reading import VariantPrimitive, tree_of, variant_of
@@ -70,10 +57,23 @@ TEXTS = [
     *('"2020-02-29 12:30:00"', '{"a": "2020-03-08 02:30:00"}', ' {"a" : [ 1 , 2 ] } ', "true", '{"a": "true"}', "1 2"),
 ]
 ITEMS = [
-    *((BOOLEAN, False), (LONG, -(2**63)), (DOUBLE, float("nan")), (DOUBLE, 1e19), (DOUBLE, -0.5), (FLOAT, 1.5)),
-    *((DATE, 18_321), (DATE, -(10**6)), (TIMESTAMP, 1_583_625_600_000_000), (TIMESTAMP_NTZ, -1), (BINARY, b"\xff\0")),
-    *((BINARY, b"12"), (STRING, "y" * 80), (VOID, None), (DecimalType(3, 2), Decimal("1.25"))),
-    *((DecimalType(38, 10), Decimal("12345678901234567890.5")), (DecimalType(10, 9), Decimal("0.000000001"))),
+    *(
+        (t.BOOLEAN, False),
+        (t.LONG, -(2**63)),
+        (t.DOUBLE, float("nan")),
+        (t.DOUBLE, 1e19),
+        (t.DOUBLE, -0.5),
+        (t.FLOAT, 1.5),
+    ),
+    *(
+        (t.DATE, 18_321),
+        (t.DATE, -(10**6)),
+        (t.TIMESTAMP, 1_583_625_600_000_000),
+        (t.TIMESTAMP_NTZ, -1),
+        (t.BINARY, b"\xff\0"),
+    ),
+    *((t.BINARY, b"12"), (t.STRING, "y" * 80), (t.VOID, None), (t.DecimalType(3, 2), Decimal("1.25"))),
+    *((t.DecimalType(38, 10), Decimal("12345678901234567890.5")), (t.DecimalType(10, 9), Decimal("0.000000001"))),
 ]
 OTHERS: dict[str, list[Any]] = {
     "i": [None, 0, -129, 2**31 - 1],
@@ -99,8 +99,8 @@ def cells(chance: random.Random) -> dict[str, list[Any]]:
             continue
     for type_, value in ITEMS:
         item = VariantPrimitive(type_, value)
-        variants += [variant_of(item), variant_of({"a": item, "\u00e9": VariantPrimitive(LONG, 1)})]
-    value, names = variant_of({"a": VariantPrimitive(STRING, "t" * 70), "b": [VariantPrimitive(LONG, 300)]})
+        variants += [variant_of(item), variant_of({"a": item, "\u00e9": VariantPrimitive(t.LONG, 1)})]
+    value, names = variant_of({"a": VariantPrimitive(t.STRING, "t" * 70), "b": [VariantPrimitive(t.LONG, 300)]})
     variants += [(value[:at], names) for at in range(0, len(value), 9)]
     variants += [(b"", b""), (value, b""), (value, b"\x02\0\0"), (value, names[:-1]), (b"\x05\xff", b"\1\0\0")]
     variants += [(bytes([chance.randrange(256) for _ in range(9)]), names) for _ in range(40)]
@@ -116,7 +116,7 @@ def test_values_by_column_are_those_of_each_row() -> None:
     outside = {(name,): values for name, values in given.items()}
 
     def shown(value: Any, node: Any) -> str:
-        return repr(tree_of(value)) if value is not None and type_of(node) == VARIANT else repr(value)
+        return repr(tree_of(value)) if value is not None and type_of(node) == t.VARIANT else repr(value)
 
     def alone(node: Any, at: int) -> Any:
         try:
@@ -128,7 +128,7 @@ def test_values_by_column_are_those_of_each_row() -> None:
         chosen = {name: column.take(pa.array(at, pa.int64())) for name, column in columns.items()}
         found = Evaluator(node, ZONE).values(chosen, len(at))
         found.validate(full=True)
-        assert found.type == arrow_type(type_of(node) or VOID)
+        assert found.type == arrow_type(type_of(node) or t.VOID)
         return [shown(value, node) for value in domain_values(found)]
 
     def check(text: str) -> None:

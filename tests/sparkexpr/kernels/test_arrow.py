@@ -35,18 +35,16 @@ def test_every_kernel_of_fixed_width_arrays_reads_from_the_offset() -> None:
         itertools.product(
             [0, 1, 8, 13],
             [
-                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int8()), "ge", 7)), b"\0\1\1"),
-                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int16()), "ge", 7)), b"\0\1\1"),
-                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int32()), "ge", 7)), b"\0\1\1"),
-                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int64()), "ge", 7)), b"\0\1\1"),
+                *(
+                    (lambda skip, kind=kind: bytes(compare_int64(behind(skip, [5, 9, 7], kind), "ge", 7)), b"\0\1\1")
+                    for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+                ),
                 (lambda skip: bytes(compare_int64(behind(skip, [False, False, True], pa.bool_()), "eq", 1)), b"\0\0\1"),
                 (lambda skip: bytes(compare_double(behind(skip, [5, 9, 7], pa.float32()), "ge", 7)), b"\0\1\1"),
                 (lambda skip: bytes(compare_double(behind(skip, [5, 9, 7], pa.float64()), "ge", 7)), b"\0\1\1"),
                 (
                     lambda skip: bytes(
-                        compare_decimal128(
-                            behind(skip, [Decimal(5), Decimal(9), Decimal(7)], pa.decimal128(9, 0)), "ge", 7
-                        )
+                        compare_decimal128(behind(skip, [*map(Decimal, (5, 9, 7))], pa.decimal128(9, 0)), "ge", 7)
                     ),
                     b"\0\1\1",
                 ),
@@ -58,25 +56,21 @@ def test_every_kernel_of_fixed_width_arrays_reads_from_the_offset() -> None:
                     ),
                     b"\0\1\1",
                 ),
-                (
-                    lambda skip: bytes(
-                        in_range_int64(
-                            behind(skip, [5, 9, 7], pa.int16()),
-                            behind(skip + 3, [6, 9, 8], pa.int16()),
-                            behind(skip + 5, [8, 9], pa.int64()),
-                        )
-                    ),
-                    b"\0\1\1",
-                ),
-                (
-                    lambda skip: bytes(
-                        in_range_double(
-                            behind(skip, [5, 9, 7], pa.float32()),
-                            behind(skip + 3, [6, 9, 8], pa.float32()),
-                            behind(skip + 5, [8, 9], pa.float64()),
-                        )
-                    ),
-                    b"\0\1\1",
+                *(
+                    (
+                        lambda skip, kernel=kernel, bounds=bounds, kind=kind: bytes(
+                            kernel(
+                                behind(skip, [5, 9, 7], bounds),
+                                behind(skip + 3, [6, 9, 8], bounds),
+                                behind(skip + 5, [8, 9], kind),
+                            )
+                        ),
+                        b"\0\1\1",
+                    )
+                    for kernel, bounds, kind in (
+                        (in_range_int64, pa.int16(), pa.int64()),
+                        (in_range_double, pa.float32(), pa.float64()),
+                    )
                 ),
                 (lambda skip: integer_extremes(behind(skip, [5, 9, 7], pa.int32())), (5, 9)),
                 (lambda skip: float_extremes(behind(skip, [5, 9, 7], pa.float32())), (5.0, 9.0)),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from deltaskip.sparkexpr.kernels.hashes import hash_bytes, hash_decimals, hash_numbers
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, LONG, DecimalType
 from tests.sparkexpr.kernels import hashes_twin as twin
+from tests.sparkexpr.kernels.test_texts import sliced
 
 LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
 SEEDS = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -18,10 +19,6 @@ SEEDS = st.integers(-(1 << 31), (1 << 31) - 1)
 
 def lists(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any, int]]]:
     return st.lists(st.tuples(st.none() | values, SEEDS), max_size=40)
-
-
-def sliced(values: list[Any], type_: pa.DataType, start: int) -> pa.Array:
-    return pa.array([None] * start + values, type_)[start:]
 
 
 def seeds_of(rows: list[tuple[Any, int]]) -> pa.Array:

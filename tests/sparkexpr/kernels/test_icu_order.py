@@ -28,54 +28,14 @@ LONG = 5000
 ASCII = "".join(map(chr, range(128)))
 
 # Contractions and expansions of some locale, whole and cut; ignorable, combining and ill-formed parts; long beginnings.
-PARTS = (
-    b"a",
-    b"A",
-    b"aa",
-    b"b",
-    b"c",
-    b"ch",
-    b"Ch",
-    b"d",
-    b"dz",
-    b"dzs",
-    b"h",
-    b"i",
-    b"l",
-    b"ll",
-    b"l\xc2\xb7",
-    b"s",
-    b"z",
-    b"0",
-    b"9",
-    b"10",
-    b" ",
-    b"-",
-    b"_",
-    b"\x00",
-    b"\x01",
-    b"\x7f",
-    b"customer-",
-    b"customer-0000",
-    b"abcdefgh",
-    *(
-        text.encode()
-        for text in (
-            "\u0301", "\u0308", "\u0323", "\u030a", "\u00ad", "ß", "æ", "é", "ä", "å", "I", "ı", "İ", "\u0e40",
-            "\u0e01", "か", "ー", "\u3099", "\u1100", "\u1161", "가", "日", "本", "\ufffd", "\ufffe", "\uffff",
-            "\U0001f600", "\U00020000", "\U0010ffff", "ж", "й", "ω", "ώ", "ñ", "ő", "ệ", "ẹ", "\u0302", "\u0e32", "ᄀ",
-            "각", "\u11a8", "丁", "龥", "\u3042", "パ", "\u05d0", "\u0627", "\u0653", "ǆ", "Ŀ", "\u0387", "ⅳ", "㌀",
-            "\ua7cb",
-        )
-    ),
-    b"\xff",
-    b"\xc3",
-    b"\xe2\x82",
-    b"\xed\xa0\x80",
-    b"\xf0\x9f",
-    b"\xc0\xaf",
-    b"\x80",
-)  # fmt: skip
+_PARTS = (
+    "a A aa b c ch Ch d dz dzs h i l ll l\u00b7 s z 0 9 10 - _ \0 \1 \x7f customer- customer-0000 abcdefgh"
+    " \u0301 \u0308 \u0323 \u030a \u00ad ß æ é ä å I ı İ \u0e40 \u0e01 か ー \u3099 \u1100 \u1161 가 日 本"
+    " \ufffd \ufffe \uffff \U0001f600 \U00020000 \U0010ffff ж й ω ώ ñ ő ệ ẹ \u0302 \u0e32 ᄀ 각 \u11a8 丁 龥"
+    " \u3042 パ \u05d0 \u0627 \u0653 ǆ Ŀ \u0387 ⅳ ㌀ \ua7cb"
+)
+_BROKEN_PARTS = b"\xff \xc3 \xe2\x82 \xed\xa0\x80 \xf0\x9f \xc0\xaf \x80"
+PARTS = (b" ", *(text.encode() for text in _PARTS.split()), *_BROKEN_PARTS.split())
 TEXTS = (
     st.lists(st.sampled_from(PARTS), max_size=6).map(b"".join)
     | st.binary(max_size=6)

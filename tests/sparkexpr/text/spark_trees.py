@@ -5,10 +5,11 @@ text that Spark's parser does not accept.
 """
 
 import ast
+import itertools
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +218,9 @@ def main() -> None:
     """Collect and store the trees."""
     spark = session()
     parser = spark_parser(spark)
-    texts = {"generated": generated(20261126, 5000), "examples": _examples(spark), "tests": _in_tests()}
+    texts: dict[str, Iterable[str]] = {"generated": generated(20261126, 5000), "examples": _examples(spark)}
+    # With the texts of earlier tests.
+    texts["tests"] = itertools.chain(_in_tests(), stored()["tests"])
     found: dict[str, dict[str, Any]] = {}
     for kind, each in texts.items():
         trees = {text: tree_of(parser, text) for text in dict.fromkeys(each) if not _SPECIAL.search(text)}

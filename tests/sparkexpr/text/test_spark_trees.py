@@ -23,6 +23,7 @@ from deltaskip.sparkexpr.values.floats import nearest_float
 from tests.each import each
 from tests.extent import extent, seed
 from tests.sparkexpr.text.spark_trees import REFUSED, generated, spark_parser, stored, tree_of
+from tests.sparkexpr.types.test_data_types import without_metadata
 
 UTC = zone_of("UTC")
 TREES = stored()
@@ -205,19 +206,7 @@ def _type(name: Any) -> t.DataType:
         )
         if odd or inner == t.VOID or isinstance(inner, t.UnknownType):
             raise _Unlike
-    return _plain(found)
-
-
-def _plain(found: t.DataType) -> t.DataType:
-    """The type without comments."""
-    match found:
-        case t.ArrayType(element, nullable):
-            return t.ArrayType(_plain(element), nullable)
-        case t.MapType(key, value, nullable):
-            return t.MapType(_plain(key), _plain(value), nullable)
-        case t.StructType(fields):
-            return t.StructType(tuple(t.StructField(each.name, _plain(each.type), each.nullable) for each in fields))
-    return found
+    return without_metadata(found)
 
 
 def _columns(tree: Sequence[Any]) -> set[tuple[str, ...]]:

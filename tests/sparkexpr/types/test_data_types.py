@@ -139,15 +139,15 @@ def test_trees_of_the_corpus_are_those_of_pyspark_but_for_comments_and_collation
     assert repr(plain) + "\n" == expected
 
 
-def without_metadata(data_type, variant=t.VARIANT):
+def without_metadata(data_type: t.DataType, variant: t.DataType = t.VARIANT) -> t.DataType:
     """A type without metadata, and with another type for VARIANT."""
     match data_type:
         case t.StructType(fields):
-            plain = (t.StructField(f.name, without_metadata(f.type, variant), f.nullable) for f in fields)
-            return t.StructType(tuple(plain))
+            return t.StructType(
+                tuple(t.StructField(f.name, without_metadata(f.type, variant), f.nullable) for f in fields)
+            )
         case t.ArrayType(element, contains_null):
             return t.ArrayType(without_metadata(element, variant), contains_null)
-        case t.MapType(key, value, value_contains_null):
-            return t.MapType(without_metadata(key, variant), without_metadata(value, variant), value_contains_null)
-        case _:
-            return variant if data_type == t.VARIANT else data_type
+        case t.MapType(key, value, contains_null):
+            return t.MapType(without_metadata(key, variant), without_metadata(value, variant), contains_null)
+    return variant if data_type == t.VARIANT else data_type

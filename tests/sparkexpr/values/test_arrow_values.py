@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from deltaskip.sparkexpr.values.arrow_values import (
     arrow_array,
     arrow_scalar,
-    empty_table,
+    no_rows,
     numpy_values,
     one_chunk,
     tuple_codes,
@@ -76,8 +76,8 @@ def test_nulls_and_what_does_not_fit_are_refused() -> None:
 
 def test_an_empty_table_has_the_schema() -> None:
     schema = pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.struct([pa.field("c", pa.string())]))])
-    assert empty_table(schema).schema == schema
-    assert empty_table(schema).num_rows == 0
+    assert no_rows(schema).schema == schema
+    assert no_rows(schema).num_rows == 0
 
 
 _PLAN = """
