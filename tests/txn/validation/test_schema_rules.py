@@ -11,7 +11,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
-from tests.txn.validation.cases import Case, changed, check, check_each, column
+from tests.txn.validation.cases import Case, changed, check, check_each, column, vector
 
 STRUCT = t.StructType((t.StructField("x", t.LONG), t.StructField("y", t.STRING)))
 
@@ -279,6 +279,11 @@ CHANGES = {
         schema=only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="CHAR(5)")), files=[file("a")]),
     "varchar of text": Case(changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))),
         "schema.existing-files", schema=only(column("t", t.STRING)), files=[file("a")]),
+    "check of a file that is added again": Case(lambda txn: (changed(properties={"delta.constraints.c": "id > 0"})(txn),
+        txn.remove(gone("a", deletion_vector=vector(2), data_change=False)), txn.add(file("a",
+        deletion_vector=vector(2, "2"), data_change=False))), "schema.existing-files", "constraint c",
+        files=[file("a", deletion_vector=vector(2))], features=["deletionVectors", "checkConstraints"],
+        properties={"delta.enableDeletionVectors": "true"}),
     # Identity
     "mark forward": Case(changed(only(column("i", **IDENTITY, delta__identity__highWaterMark=9))), **IDENTITIES,
         schema=only(column("i", **IDENTITY, delta__identity__highWaterMark=5)), files=[file("a")]),

@@ -63,6 +63,7 @@ CASES = {
     "no JSON": Case(adds("nonsense"), "statistics.json"),
     "no object": Case(adds("[1]"), "statistics.json"),
     "NaN": Case(adds('{"numRecords":NaN}'), "statistics.json"),
+    "Infinity": Case(adds('{"minValues":{"id":-Infinity}}'), "statistics.json"),
     "rows": Case(adds(stats(0))),
     "negative rows": Case(adds(stats(-1)), "statistics.counts", "numRecords"),
     "rows of text": Case(adds(stats("10")), "statistics.counts"),
@@ -268,6 +269,11 @@ def test_rules_hold_for_the_version_that_a_commit_really_follows(tmp_path: Path)
     assert late.commit() == 3
 
 
+def clustering(text: str = '{"clusteringColumns":[["id"]]}') -> Any:
+    """Set the domain as an operation of the package would: users cannot."""
+    return lambda txn: txn.changes.domains.update({CLUSTERING: DomainMetadata(CLUSTERING, text)})
+
+
 DOMAINS = {
     "any": Case(lambda txn: txn.set_domain("mine", "anything"), features=["domainMetadata"]),
     "without the feature": Case(lambda txn: txn.set_domain("mine", ""), "protocol.unlisted"),
@@ -276,9 +282,13 @@ DOMAINS = {
     "without a name": Case(lambda txn: txn.set_domain("", ""), "commit.actions", features=["domainMetadata"]),
     "versions": Case(lambda txn: txn.set_domain("collations", '{"writeVersions":{"icu.UNICODE":["77.1"]}}'),
         features=["collations", "domainMetadata"]),
-    "clustering by no column": Case(lambda txn: txn.changes.domains.update(
-        {CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}), "domains.clustering",
-        features=["clustering", "domainMetadata"]),
+    "reserved for what comes": Case(lambda txn: txn.set_domain("delta.somethingNew", "{}"), "domains.reserved"),
+    "almost reserved": Case(lambda txn: txn.set_domain("deltaish", "{}"), features=["domainMetadata"]),
+    **{f"clustering by {text}": Case(clustering(text), "domains.clustering", features=CLUSTERED["features"])
+        for text in ('{"clusteringColumns":[["x"]]}', "nonsense", "{}")},
+    "clustering": Case(clustering(), features=CLUSTERED["features"]),
+    "clustering of a partitioned table": Case(clustering(), "domains.clustering", "partitioned",
+        features=CLUSTERED["features"], partition_by=["part"]),
     "clustering column dropped": Case(changed(only(column("flag", t.BOOLEAN))), "domains.clustering", **CLUSTERED),
     "application": Case(lambda txn: txn.set_app_version("app", 3), before=lambda txn: txn.set_app_version("app", 3)),
     "application goes back": Case(lambda txn: txn.set_app_version("app", 2), "txn.version",
