@@ -112,7 +112,8 @@ def test_a_property_that_is_not_set_is_removed_without_error(contract: Contract)
 def test_other_changes_of_a_namespace_are_refused(contract: Contract) -> None:
     def check(change: Any) -> None:
         with pytest.raises(ds.InvalidArgumentType):
-            contract.catalog.alter_namespace("db", change)
+            contract.catalog.alter_namespace("db", ds.SetProperty("c", "3"), change)
+        assert "c" not in contract.catalog.load_namespace("db")
 
     each(["a", None, ds.AddColumn("a", "INT")], check)
 
@@ -170,7 +171,9 @@ def test_files_elsewhere_stay_when_a_namespace_is_dropped(contract: Contract) ->
     assert contract.there(place)
 
 
-def test_the_root_is_not_dropped(contract: Contract) -> None:
+def test_the_root_is_not_dropped_and_has_no_properties(contract: Contract) -> None:
+    with pytest.raises(ds.InvalidArgument, match="root"):
+        contract.catalog.alter_namespace((), ds.SetProperty("a", "1"))
     with pytest.raises(ds.InvalidArgument, match="root"):
         contract.catalog.drop_namespace((), cascade=True)
     assert contract.catalog.namespace_exists("db")

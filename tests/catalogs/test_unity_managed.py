@@ -23,6 +23,8 @@ from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
 from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
+from tests.each import in_threads
+from tests.noted import raising
 
 __all__ = ["cat", "server"]
 
@@ -134,18 +136,6 @@ def test_rtas_is_one_commit_and_keeps_what_the_catalog_requires(server: UnitySer
         cat.stage_replace("db.t", COLUMNS, properties={"delta.checkpointPolicy": "classic"})
 
 
-def test_ctas_is_there_whole_or_not_at_all(server: UnityServer, cat: UnityCatalog) -> None:
-    with pytest.raises(ZeroDivisionError), cat.stage_create("db.t", COLUMNS) as staged:
-        staged.append(rows(1))
-        raise ZeroDivisionError
-    assert not cat.table_exists("db.t")
-    assert [path for path in server.root.rglob("*") if path.is_file()] == []
-    with cat.stage_create("db.t", COLUMNS) as staged:
-        staged.append(rows(1, 2))
-        assert not cat.table_exists("db.t")
-    assert ids(cat.load_table("db.t")) == [1, 2]
-
-
 def test_reading_takes_the_commits_of_a_catalog_ahead_of_the_log(server: UnityServer, cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
     table.append(rows(1))
@@ -218,11 +208,7 @@ def test_two_writers_at_one_version_both_commit(server: UnityServer, cat: UnityC
             barrier.wait(20)
 
     server.disturb = meet
-    threads = [threading.Thread(target=table.append, args=(rows(i),)) for i, table in enumerate(tables)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(30)
+    in_threads(lambda number: tables[number].append(rows(number)), range(2))
     table = cat.load_table("db.t")
     assert (table.version, ids(table)) == (2, [0, 1])
     assert len(log(table, "_staged_commits/*.json")) == 2
@@ -338,13 +324,6 @@ def test_a_commit_that_was_not_proposed_leaves_no_file(
     assert files(table) == before and ("POST", PATH) not in server.requests
     table.append(rows(3))
     assert ids(cat.load_table("db.t")) == [1, 3]
-
-
-def raising(error: Exception) -> Any:
-    def fail(*_: Any, **__: Any) -> Any:
-        raise error
-
-    return fail
 
 
 def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_it(
@@ -586,11 +565,7 @@ def test_writers_on_a_bad_network_commit_every_row_once(
             failed.append(error)
 
     server.disturb = disturb
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(120)
+    in_threads(work, range(3))
     server.disturb = lambda *_: None
     unknown = [error for error in failed if not isinstance(error, ds.CatalogError)]
     assert unknown == []

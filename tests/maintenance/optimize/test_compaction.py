@@ -15,9 +15,9 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, Sc
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
 from deltaskip.sparkexpr import types as t
 from tests.builder import TableBuilder, add
-from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
+from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
 from tests.each import each
-from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made, row_ids
+from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made
 
 
 def test_small_files_become_one_and_the_commit_is_deltas(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ def test_predicates_on_partitions_choose_exactly_their_files(tmp_path: Path, whe
 def test_rule_49_rows_keep_their_ids_and_commit_versions(tmp_path: Path, partition_by: tuple[str, ...]) -> None:
     table = made(tmp_path, partition_by=partition_by, **ROW_IDS, **VECTORS)
     table.delete("id % 7 = 3")
-    ids = row_ids(table)
+    ids = row_ids_of(table)
     table.optimize()
-    assert row_ids(table) == ids
+    assert row_ids_of(table) == ids
     table.append(rows(range(100, 110)))
-    ids = row_ids(table)
+    ids = row_ids_of(table)
     table.optimize()
-    assert row_ids(table) == ids and len({row_id for row_id, _ in ids.values()}) == len(ids)
+    assert row_ids_of(table) == ids and len({row_id for row_id, _ in ids.values()}) == len(ids)
     assert info_of(table)["tags"] == {"delta.rowTracking.preserved": "true"}
     [domain] = [d for d in actions_of(table).get("domainMetadata", []) if d["domain"] == "delta.rowTracking"]
     bases = [add["baseRowId"] for add in actions_of(table)["add"]]
@@ -232,14 +232,6 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert (result.removed.files, result.added.files, result.considered) == (6, 1, 6)
     assert files_below(tmp_path / "t") == before and table.version == 6
     assert isinstance(result.to_dict()["removed"], dict)
-
-
-def test_rows_of_a_file_that_are_all_deleted_go(tmp_path: Path) -> None:
-    table = made(tmp_path, files=2, **VECTORS)
-    table.delete("id = 1")
-    log = table.optimize()
-    assert log.metrics["numAddedFiles"] == 1
-    assert len(rows_of(table)) == 19
 
 
 def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path: Path) -> None:
