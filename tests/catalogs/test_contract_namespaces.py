@@ -7,7 +7,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.catalogs.located import LocatedCatalog
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
-from tests.each import each
+from tests.looped import looped
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -109,13 +109,11 @@ def test_a_property_that_is_not_set_is_removed_without_error(contract: Contract)
     assert "nothing" not in contract.catalog.load_namespace("db")
 
 
-def test_other_changes_of_a_namespace_are_refused(contract: Contract) -> None:
-    def check(change: Any) -> None:
-        with pytest.raises(ds.InvalidArgumentType):
-            contract.catalog.alter_namespace("db", ds.SetProperty("c", "3"), change)
-        assert "c" not in contract.catalog.load_namespace("db")
-
-    each(["a", None, ds.AddColumn("a", "INT")], check)
+@looped("change", ["a", None, ds.AddColumn("a", "INT")])
+def test_other_changes_of_a_namespace_are_refused(contract: Contract, change: Any) -> None:
+    with pytest.raises(ds.InvalidArgumentType):
+        contract.catalog.alter_namespace("db", ds.SetProperty("c", "3"), change)
+    assert "c" not in contract.catalog.load_namespace("db")
 
 
 def test_an_empty_namespace_is_dropped(contract: Contract) -> None:

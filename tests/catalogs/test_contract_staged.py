@@ -10,6 +10,7 @@ from deltaskip import transforms
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options, values_of
 from tests.dml.tables import ids_of
 from tests.each import each
+from tests.looped import looped
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -229,12 +230,10 @@ def test_wrong_arguments_leave_nothing(contract: Contract, method: str) -> None:
     each(WRONG, check)
 
 
-def test_what_is_no_sort_order_is_refused(contract: Contract) -> None:
-    def check(order: Any) -> None:
-        with pytest.raises(ds.InvalidArgumentType, match="sort_order"):
-            contract.catalog.stage_create("db.t", SCHEMA, (), order)
-
-    each(["id", 5, [5], [None]], check)
+@looped("order", ["id", 5, [5], [None]])
+def test_what_is_no_sort_order_is_refused(contract: Contract, order: Any) -> None:
+    with pytest.raises(ds.InvalidArgumentType, match="sort_order"):
+        contract.catalog.stage_create("db.t", SCHEMA, (), order)
 
 
 def test_rows_are_written_in_their_order_and_the_table_remembers_it(contract: Contract) -> None:

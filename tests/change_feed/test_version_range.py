@@ -22,8 +22,8 @@ from deltaskip.errors import (
 from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING, DataType, StructField, StructType
 from tests.builder import metadata, protocol_of
 from tests.change_feed.feeds import ON, SCHEMA, Feed
-from tests.each import each
 from tests.log.builder import add, log_name
+from tests.looped import looped
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -51,30 +51,27 @@ def bounds(table: DeltaTable, *given: Any, **chosen: Any) -> tuple[int, int]:
     return scan.start, scan.end
 
 
-def test_times_are_rounded_into_the_range(timed: DeltaTable) -> None:
+@looped(
+    "start, end, expected",
+    [
+        (None, None, (0, 4)),
+        (2, None, (2, 4)),
+        (2, 3, (2, 3)),
+        (3, 3, (3, 3)),
+        (2, 9, (2, 4)),
+        (moment(-5), None, (0, 4)),
+        (moment(2), moment(3), (2, 3)),
+        (moment(1.5), moment(3.5), (2, 3)),
+        (moment(2.4), moment(2.6), (3, 2)),
+        (moment(4), moment(4), (4, 4)),
+        (1, moment(2.9), (1, 2)),
+        (moment(0.1), 2, (1, 2)),
+        (moment(2).isoformat(), "2026-01-01T00:03:00", (2, 3)),
+    ],
+)
+def test_times_are_rounded_into_the_range(timed: DeltaTable, start: Any, end: Any, expected: tuple[int, int]) -> None:
     """As in delta-spark: a start to the version at or after it, an end to the one at or before it."""
-
-    def check(start: Any, end: Any, expected: tuple[int, int]) -> None:
-        assert bounds(timed, start, end) == expected
-
-    each(
-        [
-            (None, None, (0, 4)),
-            (2, None, (2, 4)),
-            (2, 3, (2, 3)),
-            (3, 3, (3, 3)),
-            (2, 9, (2, 4)),
-            (moment(-5), None, (0, 4)),
-            (moment(2), moment(3), (2, 3)),
-            (moment(1.5), moment(3.5), (2, 3)),
-            (moment(2.4), moment(2.6), (3, 2)),
-            (moment(4), moment(4), (4, 4)),
-            (1, moment(2.9), (1, 2)),
-            (moment(0.1), 2, (1, 2)),
-            (moment(2).isoformat(), "2026-01-01T00:03:00", (2, 3)),
-        ],
-        lambda case: check(*case),
-    )
+    assert bounds(timed, start, end) == expected
 
 
 def test_an_older_table_ends_at_its_version(timed: DeltaTable) -> None:

@@ -16,7 +16,7 @@ from deltaskip.cli.commands import program  # type: ignore[attr-defined]
 from deltaskip.sparkexpr.functions import FUNCTIONS, REPLACED
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
-from tests.each import each
+from tests.looped import looped
 
 README = ROOT / "README.md"
 WRITTEN = (README, *sorted(PAGES.glob("*.md")))
@@ -87,18 +87,16 @@ def test_the_api_reference_has_every_public_name() -> None:
     assert set(deltaskip.__all__) - {*deltaskip.errors.__all__, "__version__"} <= named
 
 
-def test_every_command_that_is_shown_parses() -> None:
-    def check(page: Path) -> None:
-        shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
-        lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
-        assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
-        for line in lines:
-            _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
-            if name == "--catalog":
-                _, name, *arguments = arguments
-            assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
-
-    each(WRITTEN, check)
+@looped("page", WRITTEN)
+def test_every_command_that_is_shown_parses(page: Path) -> None:
+    shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
+    lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
+    assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
+    for line in lines:
+        _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
+        if name == "--catalog":
+            _, name, *arguments = arguments
+        assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
 
 
 def test_every_python_block_compiles() -> None:

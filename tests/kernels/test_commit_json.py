@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deltaskip.kernels.commit_json import FILES_SCHEMA, CommitSyntaxError, ParsedCommits, parse_commits
-from tests.each import each
 from tests.extent import extent, some
 from tests.kernels import json_twin as twin
 from tests.kernels.json_twin import Number, spell
+from tests.looped import looped
 
 texts = st.text(st.characters(), max_size=90) | st.sampled_from(["", "ß", "\ud800", "\U0001f600x\udc00", 'q"\\' * 40])
 numbers = st.builds(
@@ -140,24 +140,20 @@ SAMPLE = (
 ).encode()
 
 
-def test_a_commit_that_is_cut_anywhere_within_a_line_is_refused() -> None:
-    def check(end: int) -> None:
-        whole_lines = {0, 3, SAMPLE.index(b"\r"), SAMPLE.index(b"\r") + 1, SAMPLE.index(b"\n") + 1}
-        if end in whole_lines:
-            assert parse_commits(SAMPLE[:end], [0]).files.num_rows == 0
-            return
-        with pytest.raises(CommitSyntaxError, match=r"truncated|object") as caught:
-            parse_commits(SAMPLE[:end], [0])
-        assert caught.value.offset <= end
-
-    each(range(len(SAMPLE)), check)
+@looped("end", range(len(SAMPLE)))
+def test_a_commit_that_is_cut_anywhere_within_a_line_is_refused(end: int) -> None:
+    whole_lines = {0, 3, SAMPLE.index(b"\r"), SAMPLE.index(b"\r") + 1, SAMPLE.index(b"\n") + 1}
+    if end in whole_lines:
+        assert parse_commits(SAMPLE[:end], [0]).files.num_rows == 0
+        return
+    with pytest.raises(CommitSyntaxError, match=r"truncated|object") as caught:
+        parse_commits(SAMPLE[:end], [0])
+    assert caught.value.offset <= end
 
 
-def test_a_cut_commit_does_not_go_on_in_the_next_one() -> None:
-    def check(cut_at: int) -> None:
-        assert_like_twin(SAMPLE, [0, cut_at])
-
-    each(range(1, len(SAMPLE), 7), check)
+@looped("cut_at", range(1, len(SAMPLE), 7))
+def test_a_cut_commit_does_not_go_on_in_the_next_one(cut_at: int) -> None:
+    assert_like_twin(SAMPLE, [0, cut_at])
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from deltaskip.kernels.deletion_vector import decode, live_rows
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
-from tests.each import each
 from tests.extent import extent
 from tests.kernels import deletion_vector_twin as twin
+from tests.looped import looped
 
 pyroaring = pytest.importorskip("pyroaring")
 
@@ -138,40 +138,38 @@ def test_random_bytes_never_decode_to_another_cardinality(body: bytes, magic: in
 FEW = twin.serialise([1, 5, 70000])
 
 
-def test_each_kind_of_damage_is_named() -> None:
-    def check(data: bytes, cardinality: int, reason: str) -> None:
-        with pytest.raises(ValueError, match=reason):
-            decode(data, cardinality)
-
-    each(
-        [
-            (b"", 0, "ends before"),
-            (FEW[:-1], 3, "ends before"),
-            (FEW + b"\x00", 3, "bytes after the last container"),
-            (b"\x00" * 20, 0, "magic number"),
-            (FEW, 4, "descriptor"),
-            (FEW, 2, "descriptor"),
-            (FEW, -1, "descriptor"),
-            (FEW, 2**61 + 3, "descriptor"),
-            (struct.pack("<IQ", twin.PORTABLE, 2**63), 0, "buckets"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 2**31, 12346, 0), 0, "key"),
-            (struct.pack("<IQ" + "III" * 2, twin.PORTABLE, 2, *[7, 12346, 0] * 2), 0, "key"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12345, 0), 0, "cookie"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 65537), 0, "containers"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 2**32 - 1), 0, "containers"),
-            (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 16, 5, 5), 2, "ascend"),
-            (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 17, 5, 6), 2, "offset"),
-            (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
-            (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
-            (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
-            (
-                struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192,
-                5000,
-                "differs from its header",
-            ),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "data, cardinality, reason",
+    [
+        (b"", 0, "ends before"),
+        (FEW[:-1], 3, "ends before"),
+        (FEW + b"\x00", 3, "bytes after the last container"),
+        (b"\x00" * 20, 0, "magic number"),
+        (FEW, 4, "descriptor"),
+        (FEW, 2, "descriptor"),
+        (FEW, -1, "descriptor"),
+        (FEW, 2**61 + 3, "descriptor"),
+        (struct.pack("<IQ", twin.PORTABLE, 2**63), 0, "buckets"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 2**31, 12346, 0), 0, "key"),
+        (struct.pack("<IQ" + "III" * 2, twin.PORTABLE, 2, *[7, 12346, 0] * 2), 0, "key"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12345, 0), 0, "cookie"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 65537), 0, "containers"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 2**32 - 1), 0, "containers"),
+        (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 16, 5, 5), 2, "ascend"),
+        (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 17, 5, 6), 2, "offset"),
+        (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
+        (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
+        (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
+        (
+            struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192,
+            5000,
+            "differs from its header",
+        ),
+    ],
+)
+def test_each_kind_of_damage_is_named(data: bytes, cardinality: int, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        decode(data, cardinality)
 
 
 def test_a_promised_cardinality_takes_no_memory_by_itself() -> None:

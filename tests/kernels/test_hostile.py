@@ -43,9 +43,9 @@ from deltaskip.sparkexpr.kernels import (
     variant_objects,
 )
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator
-from tests.each import each
 from tests.extent import extent
 from tests.kernels.foreign import ForeignArray, foreign
+from tests.looped import looped
 from tests.sparkexpr.kernels import icu_twin, variant_twin
 
 EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(12, 100)))
@@ -163,17 +163,15 @@ def plain(result: Any) -> Any:
     return result
 
 
-def test_where_an_array_lies_in_memory_does_not_matter() -> None:
-    def check(kernel: str) -> None:
-        for code, array in BASES:
-            for start, length in [(0, len(array)), (1, len(array)), (3, 9), (13, 2), (2, 0)]:
-                part = array.slice(start, length)
-                expected = shown(survives(KERNELS[kernel], part))
-                for shift in (0, 1, 4, 8):
-                    given_ = foreign(part, code, shift)
-                    assert shown(survives(KERNELS[kernel], given_)) == expected, (code, start, shift)
-
-    each(KERNELS, check)
+@looped("kernel", KERNELS)
+def test_where_an_array_lies_in_memory_does_not_matter(kernel: str) -> None:
+    for code, array in BASES:
+        for start, length in [(0, len(array)), (1, len(array)), (3, 9), (13, 2), (2, 0)]:
+            part = array.slice(start, length)
+            expected = shown(survives(KERNELS[kernel], part))
+            for shift in (0, 1, 4, 8):
+                given_ = foreign(part, code, shift)
+                assert shown(survives(KERNELS[kernel], given_)) == expected, (code, start, shift)
 
 
 WRONG: dict[str, Callable[[], Any]] = {
@@ -202,11 +200,9 @@ WRONG: dict[str, Callable[[], Any]] = {
 }
 
 
-def test_an_array_that_is_wrong_is_refused() -> None:
-    def check(wrong: str, kernel: str) -> None:
-        assert isinstance(survives(KERNELS[kernel], WRONG[wrong]()), REFUSALS), wrong
-
-    each(itertools.product(WRONG, KERNELS), lambda case: check(*case))
+@looped("wrong, kernel", itertools.product(WRONG, KERNELS))
+def test_an_array_that_is_wrong_is_refused(wrong: str, kernel: str) -> None:
+    assert isinstance(survives(KERNELS[kernel], WRONG[wrong]()), REFUSALS), wrong
 
 
 ODD = [b"\0", b"\xff" * 9, b'"', b"\\", b"{" * 600, b"1" * 400, b"\\ud800", b"\xf4\x90"]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from deltaskip.kernels.commit_json import CommitSyntaxError, parse_commits
 from deltaskip.kernels.stats_json import count_comparisons, extract_double, extract_int64, extract_leaves
-from tests.each import each
 from tests.extent import extent, some
 from tests.kernels import json_twin as twin
 from tests.kernels.json_twin import INVALID, MISSING, NUMBER, Number, spell
+from tests.looped import looped
 
 keys = st.sampled_from(["a", "b", "minValues", 'q"\\', "\u00fc\U0001f600", "", "a\n"])
 texts = st.text(st.characters(), max_size=80) | st.sampled_from(["", "}", '"{', "\ud800x", "[\\" * 40])
@@ -104,21 +104,19 @@ SAMPLE = (
 )
 
 
-def test_a_text_that_is_cut_gives_no_leaf() -> None:
-    def check(end: int, wanted: list[tuple[str, ...]]) -> None:
-        for leaf in extract_leaves(pa.array([SAMPLE[:end]]), wanted):
-            assert leaf.kind.to_pylist() == [INVALID]
-            assert leaf.text.null_count == 1
-        for values, kinds in extract_int64(pa.array([SAMPLE[:end], SAMPLE]), wanted):
-            assert kinds.to_pylist()[0] == INVALID != kinds.to_pylist()[1]
-            assert values.is_valid().to_pylist()[0] is False
-
-    each(
-        itertools.product(
-            range(len(SAMPLE)), [[("numRecords",)], [("minValues", "deep", "z"), ("nullCount", "n"), ("none",)]]
-        ),
-        lambda case: check(*case),
-    )
+@looped(
+    "end, wanted",
+    itertools.product(
+        range(len(SAMPLE)), [[("numRecords",)], [("minValues", "deep", "z"), ("nullCount", "n"), ("none",)]]
+    ),
+)
+def test_a_text_that_is_cut_gives_no_leaf(end: int, wanted: list[tuple[str, ...]]) -> None:
+    for leaf in extract_leaves(pa.array([SAMPLE[:end]]), wanted):
+        assert leaf.kind.to_pylist() == [INVALID]
+        assert leaf.text.null_count == 1
+    for values, kinds in extract_int64(pa.array([SAMPLE[:end], SAMPLE]), wanted):
+        assert kinds.to_pylist()[0] == INVALID != kinds.to_pylist()[1]
+        assert values.is_valid().to_pylist()[0] is False
 
 
 def test_the_whole_sample_gives_its_leaves() -> None:

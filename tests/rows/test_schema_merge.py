@@ -11,7 +11,7 @@ from deltaskip.rows.store import check_assignable
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from tests.each import each
+from tests.looped import looped
 
 WIDENING = {"delta.enableTypeWidening": "true"}
 
@@ -71,39 +71,39 @@ def test_metadata_of_existing_columns_is_kept_and_new_columns_keep_what_describe
     }
 
 
-def test_types_become_wider_only_where_delta_does_it_by_itself() -> None:
-    def check(before: t.DataType, after: t.DataType, expected: bool) -> None:
-        assert widens(before, after) is expected
-        one, other = (t.StructType((t.StructField("c", each),)) for each in (before, after))
-        found = merged_schema(one, other, TableProperties(WIDENING), "t").fields[0]
-        assert found.type == (after if expected else before)
-        assert ("delta.typeChanges" in found.metadata) is expected
-        assert merged_schema(one, other, TableProperties({}), "t") == one
-
-    each(
-        [
-            (t.BYTE, t.SHORT, True),
-            (t.BYTE, t.LONG, True),
-            (t.INTEGER, t.LONG, True),
-            (t.LONG, t.INTEGER, False),
-            (t.LONG, t.LONG, False),
-            (t.FLOAT, t.DOUBLE, True),
-            (t.DOUBLE, t.FLOAT, False),
-            (t.INTEGER, t.DOUBLE, False),
-            (t.BYTE, t.DOUBLE, False),
-            (t.INTEGER, t.DecimalType(10, 0), False),
-            (t.DecimalType(5, 2), t.DecimalType(7, 2), True),
-            (t.DecimalType(5, 2), t.DecimalType(7, 4), True),
-            (t.DecimalType(5, 2), t.DecimalType(6, 4), False),
-            (t.DecimalType(5, 2), t.DecimalType(9, 1), False),
-            (t.DecimalType(5, 2), t.DecimalType(5, 2), False),
-            (t.DATE, t.TIMESTAMP_NTZ, True),
-            (t.DATE, t.TIMESTAMP, False),
-            (t.STRING, t.LONG, False),
-            (t.INTEGER, t.STRING, False),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "before, after, expected",
+    [
+        (t.BYTE, t.SHORT, True),
+        (t.BYTE, t.LONG, True),
+        (t.INTEGER, t.LONG, True),
+        (t.LONG, t.INTEGER, False),
+        (t.LONG, t.LONG, False),
+        (t.FLOAT, t.DOUBLE, True),
+        (t.DOUBLE, t.FLOAT, False),
+        (t.INTEGER, t.DOUBLE, False),
+        (t.BYTE, t.DOUBLE, False),
+        (t.INTEGER, t.DecimalType(10, 0), False),
+        (t.DecimalType(5, 2), t.DecimalType(7, 2), True),
+        (t.DecimalType(5, 2), t.DecimalType(7, 4), True),
+        (t.DecimalType(5, 2), t.DecimalType(6, 4), False),
+        (t.DecimalType(5, 2), t.DecimalType(9, 1), False),
+        (t.DecimalType(5, 2), t.DecimalType(5, 2), False),
+        (t.DATE, t.TIMESTAMP_NTZ, True),
+        (t.DATE, t.TIMESTAMP, False),
+        (t.STRING, t.LONG, False),
+        (t.INTEGER, t.STRING, False),
+    ],
+)
+def test_types_become_wider_only_where_delta_does_it_by_itself(
+    before: t.DataType, after: t.DataType, expected: bool
+) -> None:
+    assert widens(before, after) is expected
+    one, other = (t.StructType((t.StructField("c", each),)) for each in (before, after))
+    found = merged_schema(one, other, TableProperties(WIDENING), "t").fields[0]
+    assert found.type == (after if expected else before)
+    assert ("delta.typeChanges" in found.metadata) is expected
+    assert merged_schema(one, other, TableProperties({}), "t") == one
 
 
 def test_a_widened_type_is_recorded_on_the_nearest_field_with_its_path() -> None:

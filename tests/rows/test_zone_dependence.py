@@ -8,7 +8,7 @@ from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.zone_dependence import predicate_depends_on_zone, zone_dependent
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from tests.each import each
+from tests.looped import looped
 
 SCHEMA = "id BIGINT, ts TIMESTAMP, ntz TIMESTAMP_NTZ, d DATE, s STRING"
 DEPENDENT = (
@@ -48,45 +48,41 @@ INDEPENDENT = (
 )
 
 
-def test_conversions_and_expressions_of_times_depend_on_it() -> None:
-    def checked(table: str, rows: str, check: str | None, found: str | None) -> None:
-        properties = TableProperties({} if check is None else {"delta.constraints.c": check}, "/t")
-        said = zone_dependent(plan_rows(parse_columns(table), properties, parse_columns(rows)))
-        assert (said is None) == (found is None), said
-        assert found is None or found in said
-
-    each(
-        [
-            ("id INT, ts TIMESTAMP", "id BIGINT, ts TIMESTAMP", None, None),
-            ("s STRING", "s TIMESTAMP", None, "conversion of the column s"),
-            ("d DATE", "d TIMESTAMP", None, "conversion of the column d"),
-            ("ts TIMESTAMP_NTZ", "ts TIMESTAMP", None, "conversion of the column ts"),
-            ("a ARRAY<STRUCT<ts: TIMESTAMP>>", "a ARRAY<STRUCT<ts: DATE>>", None, "conversion of the column a"),
-            ("d DATE, y INT GENERATED ALWAYS AS (year(d))", "d DATE", None, None),
-            ("ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", "ts TIMESTAMP", None, "expression CAST"),
-            ("id INT, ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", "id INT", None, None),
-            ("id INT, s STRING GENERATED ALWAYS AS (from_unixtime(id))", "id INT", None, "expression from_unixtime"),
-            ("id INT, ts TIMESTAMP DEFAULT current_timestamp()", "id INT", None, None),
-            ("id INT, d DATE DEFAULT current_date()", "id INT", None, "expression current_date"),
-            ("id INT, d DATE", "id INT, d DATE", "id > 0 AND d >= DATE '2026-01-01'", None),
-            ("id INT, ts TIMESTAMP", "id INT", "ts > '2026-01-01'", "rule"),
-        ],
-        lambda case: checked(*case),
-    )
-
-
-def test_what_a_time_zone_changes_is_found() -> None:
-    def checked(where: str) -> None:
-        assert predicate_depends_on_zone(where, parse_columns(SCHEMA))
-
-    each(DEPENDENT, checked)
+@looped(
+    "table, rows, check, found",
+    [
+        ("id INT, ts TIMESTAMP", "id BIGINT, ts TIMESTAMP", None, None),
+        ("s STRING", "s TIMESTAMP", None, "conversion of the column s"),
+        ("d DATE", "d TIMESTAMP", None, "conversion of the column d"),
+        ("ts TIMESTAMP_NTZ", "ts TIMESTAMP", None, "conversion of the column ts"),
+        ("a ARRAY<STRUCT<ts: TIMESTAMP>>", "a ARRAY<STRUCT<ts: DATE>>", None, "conversion of the column a"),
+        ("d DATE, y INT GENERATED ALWAYS AS (year(d))", "d DATE", None, None),
+        ("ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", "ts TIMESTAMP", None, "expression CAST"),
+        ("id INT, ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", "id INT", None, None),
+        ("id INT, s STRING GENERATED ALWAYS AS (from_unixtime(id))", "id INT", None, "expression from_unixtime"),
+        ("id INT, ts TIMESTAMP DEFAULT current_timestamp()", "id INT", None, None),
+        ("id INT, d DATE DEFAULT current_date()", "id INT", None, "expression current_date"),
+        ("id INT, d DATE", "id INT, d DATE", "id > 0 AND d >= DATE '2026-01-01'", None),
+        ("id INT, ts TIMESTAMP", "id INT", "ts > '2026-01-01'", "rule"),
+    ],
+)
+def test_conversions_and_expressions_of_times_depend_on_it(
+    table: str, rows: str, check: str | None, found: str | None
+) -> None:
+    properties = TableProperties({} if check is None else {"delta.constraints.c": check}, "/t")
+    said = zone_dependent(plan_rows(parse_columns(table), properties, parse_columns(rows)))
+    assert (said is None) == (found is None), said
+    assert found is None or found in said
 
 
-def test_what_no_time_zone_changes_is_left_alone() -> None:
-    def checked(where: str) -> None:
-        assert not predicate_depends_on_zone(where, parse_columns(SCHEMA))
+@looped("where", DEPENDENT)
+def test_what_a_time_zone_changes_is_found(where: str) -> None:
+    assert predicate_depends_on_zone(where, parse_columns(SCHEMA))
 
-    each(INDEPENDENT, checked)
+
+@looped("where", INDEPENDENT)
+def test_what_no_time_zone_changes_is_left_alone(where: str) -> None:
+    assert not predicate_depends_on_zone(where, parse_columns(SCHEMA))
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ import pytest
 
 import deltaskip as ds
 from tests.each import each
+from tests.looped import looped
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -164,16 +165,13 @@ def test_a_filter_of_the_frame_finds_nan_and_both_zeros(
 
 
 @pytest.mark.parametrize("engine", [None, "spark"])
+@looped("text", conditions()[::7])
 def test_a_predicate_of_the_scan_finds_nan_and_both_zeros(
-    spark: Any, tables: dict[str, ds.DeltaTable], expected: dict[str, list[int]], engine: Any
+    spark: Any, tables: dict[str, ds.DeltaTable], expected: dict[str, list[int]], engine: Any, text: str
 ) -> None:
-
-    def check(text: str) -> None:
-        frame = tables["none"].scan(text, columns=["id"], engine=engine).to_spark(spark)
-        assert sorted(row.id for row in frame.collect()) == expected[text]
-        assert sorted(tables["none"].scan(text).to_arrow()["id"].to_pylist()) == expected[text]
-
-    each(conditions()[::7], check)
+    frame = tables["none"].scan(text, columns=["id"], engine=engine).to_spark(spark)
+    assert sorted(row.id for row in frame.collect()) == expected[text]
+    assert sorted(tables["none"].scan(text).to_arrow()["id"].to_pylist()) == expected[text]
 
 
 def test_the_value_of_a_row_is_the_stored_one(spark: Any, tables: dict[str, ds.DeltaTable]) -> None:

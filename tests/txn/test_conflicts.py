@@ -15,7 +15,7 @@ from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
 from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.sparkexpr.types import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -182,13 +182,11 @@ def meet(folder: Path, winner: Act, loser: Act, isolation: str | None) -> str | 
 
 
 @pytest.mark.parametrize("level", [None, "WriteSerializable"])
-def test_a_pair_under_each_level(tmp_path: Path, level: str | None) -> None:
-    def check(pair: str) -> None:
-        winner, loser, serializable, write_serializable = PAIRS[pair]
-        expected = serializable if level is None else write_serializable
-        assert meet(Path(mkdtemp(dir=tmp_path)) / "t", winner, loser, level) == expected
-
-    each(PAIRS, check)
+@looped("pair", PAIRS)
+def test_a_pair_under_each_level(tmp_path: Path, level: str | None, pair: str) -> None:
+    winner, loser, serializable, write_serializable = PAIRS[pair]
+    expected = serializable if level is None else write_serializable
+    assert meet(Path(mkdtemp(dir=tmp_path)) / "t", winner, loser, level) == expected
 
 
 def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: Path) -> None:

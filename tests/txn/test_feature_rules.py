@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
@@ -12,7 +11,7 @@ from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.sparkexpr.types import INTEGER, LONG, StructField, StructType
 from tests.builder import logged
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import actions, append, commits, file, gone, make_table, paths
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -89,26 +88,25 @@ def test_a_feature_that_is_there_and_not_used_stops_nothing(folder: Path) -> Non
 
 # Whether a file contains its partition columns, or row ids as a metadata tree needs them, cannot be seen in the log;
 # with clustering by expressions, no file is added.
-def test_a_supported_feature_takes_new_rows_old_files_and_removals(tmp_path: Path) -> None:
-    def check(folder: Path, feature: str) -> None:
-        domains = [] if feature == "domainMetadata" else ["domainMetadata"]
-        table = make_table(folder, {}, [feature, *domains])
-        append(table, file("a"), file("b"))
-        table.checkpoint()
-        txn = table.refresh().transaction(read="true")
-        txn.add(file("a", data_change=False))
-        txn.remove(gone("b"))
-        txn.set_domain("mine", "{}")
-        assert txn.commit() == 2
-        assert paths(folder) == ["a"]
-
-    each(
-        sorted(
-            {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
-            - {"materializePartitionColumns", "adaptiveMetadata", "adaptiveMetadata-preview", "clusteringExpressions"}
-        ),
-        lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", case),
-    )
+@looped(
+    "feature",
+    sorted(
+        {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
+        - {"materializePartitionColumns", "adaptiveMetadata", "adaptiveMetadata-preview", "clusteringExpressions"}
+    ),
+)
+def test_a_supported_feature_takes_new_rows_old_files_and_removals(tmp_path: Path, feature: str) -> None:
+    folder = tmp_path / "t"
+    domains = [] if feature == "domainMetadata" else ["domainMetadata"]
+    table = make_table(folder, {}, [feature, *domains])
+    append(table, file("a"), file("b"))
+    table.checkpoint()
+    txn = table.refresh().transaction(read="true")
+    txn.add(file("a", data_change=False))
+    txn.remove(gone("b"))
+    txn.set_domain("mine", "{}")
+    assert txn.commit() == 2
+    assert paths(folder) == ["a"]
 
 
 def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:

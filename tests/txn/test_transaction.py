@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from deltaskip.errors import CommitConflict, InvalidCommit, StorageError
 from deltaskip.sparkexpr.types import LONG, StructField, StructType
 from deltaskip.storage import LocalStorage
 from tests.builder import logged
-from tests.each import each
+from tests.looped import looped
 from tests.noted import raising
 from tests.txn.tables import actions, append, commits, file, gone, make_table, paths, vector
 
@@ -104,33 +103,32 @@ def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Pa
     assert paths(folder) == []
 
 
-def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
-    def check(folder: Path, call: Callable[[Any], Any], named: str) -> None:
-        txn = make_table(folder).transaction()
-        with pytest.raises(ds.InvalidArgumentType, match=named):
-            call(txn)
-        with pytest.raises(InvalidCommit, match="nothing to commit"):
-            txn.commit()
-
-    each(
-        [
-            (lambda txn: txn.add("a"), "must be an AddFile, not str"),
-            (lambda txn: txn.add_again(gone("a")), "must be an AddFile, not RemoveFile"),
-            (lambda txn: txn.remove(file("a")), "must be a RemoveFile, not AddFile"),
-            (lambda txn: txn.add_cdc(file("a")), "must be an AddCdcFile, not AddFile"),
-            (lambda txn: txn.set_metadata({}), "metadata must be a Metadata action, not dict"),
-            (lambda txn: txn.set_protocol(None), "protocol must be a Protocol action, not NoneType"),
-            (lambda txn: txn.set_domain("x", {}), "configuration must be a str, not dict"),
-            (lambda txn: txn.remove_domain(1), "domain must be a str, not int"),
-            (lambda txn: txn.set_app_version("x", "1"), "version must be an int, not str"),
-            (lambda txn: txn.set_app_version("x", True), "version must be an int, not bool"),
-            (lambda txn: txn.set_app_version("x", None), "version must be an int, not NoneType"),
-            (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
-            (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
-            (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", *case),
-    )
+@looped(
+    "call, named",
+    [
+        (lambda txn: txn.add("a"), "must be an AddFile, not str"),
+        (lambda txn: txn.add_again(gone("a")), "must be an AddFile, not RemoveFile"),
+        (lambda txn: txn.remove(file("a")), "must be a RemoveFile, not AddFile"),
+        (lambda txn: txn.add_cdc(file("a")), "must be an AddCdcFile, not AddFile"),
+        (lambda txn: txn.set_metadata({}), "metadata must be a Metadata action, not dict"),
+        (lambda txn: txn.set_protocol(None), "protocol must be a Protocol action, not NoneType"),
+        (lambda txn: txn.set_domain("x", {}), "configuration must be a str, not dict"),
+        (lambda txn: txn.remove_domain(1), "domain must be a str, not int"),
+        (lambda txn: txn.set_app_version("x", "1"), "version must be an int, not str"),
+        (lambda txn: txn.set_app_version("x", True), "version must be an int, not bool"),
+        (lambda txn: txn.set_app_version("x", None), "version must be an int, not NoneType"),
+        (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
+        (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
+        (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(tmp_path: Path, call: Callable[[Any], Any], named: str) -> None:
+    folder = tmp_path / "t"
+    txn = make_table(folder).transaction()
+    with pytest.raises(ds.InvalidArgumentType, match=named):
+        call(txn)
+    with pytest.raises(InvalidCommit, match="nothing to commit"):
+        txn.commit()
 
 
 def test_none_is_no_predicate_to_read(folder: Path) -> None:

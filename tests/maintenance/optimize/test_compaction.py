@@ -2,7 +2,6 @@
 
 import datetime
 from pathlib import Path
-from tempfile import mkdtemp
 from time import sleep
 from typing import Any
 
@@ -16,7 +15,7 @@ from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
 from deltaskip.sparkexpr import types as t
 from tests.builder import TableBuilder, add
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
-from tests.each import each
+from tests.looped import looped
 from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made
 
 
@@ -234,35 +233,35 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert isinstance(result.to_dict()["removed"], dict)
 
 
-def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    def check(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
-        table = made(tmp_path)
-        before = files_below(tmp_path / "t")
-        with pytest.raises(error):
-            table.optimize(**arguments)
-        assert files_below(tmp_path / "t") == before and table.version == 6
-
-    each(
-        [
-            ({"target_file_bytes": 0}, InvalidArgument),
-            ({"target_file_bytes": -1}, InvalidArgument),
-            ({"zorder_by": "nope"}, SchemaError),
-            ({"zorder_by": ["id", "ID"]}, SchemaError),
-            ({"zorder_by": "st"}, SchemaError),
-            ({"zorder_by": "st.tags"}, SchemaError),
-            ({"zorder_by": "st.tags.element"}, SchemaError),
-            ({"full": True}, InvalidArgument),
-            *(
-                ({"purge": True, **more}, InvalidArgument)
-                for more in ({"full": True}, {"zorder_by": "id"}, {"target_file_bytes": 9})
-            ),
-            ({"where": "p ="}, PredicateError),
-            ({"time_zone": "Nowhere/At_all"}, InvalidArgument),
-            ({"zorder_by": 3}, DeltaSkipError),
-            ({"where": "id > 3"}, PredicateError),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "arguments, error",
+    [
+        ({"target_file_bytes": 0}, InvalidArgument),
+        ({"target_file_bytes": -1}, InvalidArgument),
+        ({"zorder_by": "nope"}, SchemaError),
+        ({"zorder_by": ["id", "ID"]}, SchemaError),
+        ({"zorder_by": "st"}, SchemaError),
+        ({"zorder_by": "st.tags"}, SchemaError),
+        ({"zorder_by": "st.tags.element"}, SchemaError),
+        ({"full": True}, InvalidArgument),
+        *(
+            ({"purge": True, **more}, InvalidArgument)
+            for more in ({"full": True}, {"zorder_by": "id"}, {"target_file_bytes": 9})
+        ),
+        ({"where": "p ="}, PredicateError),
+        ({"time_zone": "Nowhere/At_all"}, InvalidArgument),
+        ({"zorder_by": 3}, DeltaSkipError),
+        ({"where": "id > 3"}, PredicateError),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_written(
+    tmp_path: Path, arguments: dict[str, Any], error: type[Exception]
+) -> None:
+    table = made(tmp_path)
+    before = files_below(tmp_path / "t")
+    with pytest.raises(error):
+        table.optimize(**arguments)
+    assert files_below(tmp_path / "t") == before and table.version == 6
 
 
 def test_files_that_do_not_become_fewer_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.literal_list import integers
 from deltaskip.sparkexpr.nodes import Literal
 from deltaskip.sparkexpr.types.data_types import INTEGER, STRING
-from tests.each import each
+from tests.looped import looped
 
 DDL = (
     "id INT, p STRING, d DOUBLE, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), c CHAR(3), "
@@ -111,18 +111,25 @@ def test_alternatives_prune_if_each_does(table: DeltaTable) -> None:
     assert kept(table, "t.id = s.id OR upper(s.name) = 'X'", between(5, 5)) == 10
 
 
-def test_what_spark_may_convert_or_is_not_understood_says_nothing(table: DeltaTable) -> None:
-    def check(on: str) -> None:
-        assert kept(table, on) == 10
-
-    each(
-        [
-            "t.id = s.p", "t.p = s.k", "t.c = s.c", "id = 5", "t.id != s.id", "NOT (t.id = s.id)", "t.id + s.id = 10",
-            "t.ts = s.name", "t.d = s.id", "t.p COLLATE UTF8_LCASE = s.p", "some_udf(t.id) = s.id",
-            "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
-        ],
-        check,
-    )  # fmt: skip
+@looped(
+    "on",
+    [
+        "t.id = s.p",
+        "t.p = s.k",
+        "t.c = s.c",
+        "id = 5",
+        "t.id != s.id",
+        "NOT (t.id = s.id)",
+        "t.id + s.id = 10",
+        "t.ts = s.name",
+        "t.d = s.id",
+        "t.p COLLATE UTF8_LCASE = s.p",
+        "some_udf(t.id) = s.id",
+        "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
+    ],
+)
+def test_what_spark_may_convert_or_is_not_understood_says_nothing(table: DeltaTable, on: str) -> None:
+    assert kept(table, on) == 10
 
 
 def test_names_are_read_as_spark_reads_them(table: DeltaTable) -> None:

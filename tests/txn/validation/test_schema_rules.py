@@ -9,7 +9,7 @@ import deltaskip as ds
 from deltaskip.schema.type_widening import is_widening
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.json import simple_string
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, vector
 
@@ -321,12 +321,10 @@ ALLOWED = {
 }
 
 
-def test_types_become_what_type_widening_allows() -> None:
-    def checked(old: Any) -> None:
-        found = {simple_string(new) for new in TYPES if is_widening(old, new)}
-        assert found == ALLOWED.get(simple_string(old), set())
-
-    each(TYPES, checked, simple_string)
+@looped("old", TYPES, simple_string)
+def test_types_become_what_type_widening_allows(old: Any) -> None:
+    found = {simple_string(new) for new in TYPES if is_widening(old, new)}
+    assert found == ALLOWED.get(simple_string(old), set())
 
 
 def test_a_table_without_files_takes_any_type(tmp_path: Path) -> None:
