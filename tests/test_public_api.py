@@ -246,19 +246,13 @@ class Odd:
 
 WRONG: tuple[Any, ...] = (
     Odd(),
-    None,
-    5,
-    1.5,
-    True,
-    "no such thing",
-    "\ud800",
-    b"x",
+    None, 5, 1.5, True, "no such thing", "\ud800", b"x",
     [1],
     {"a": 1},
     -1,
     10**30,
     datetime(2026, 1, 1),
-)
+)  # fmt: skip
 
 METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "DeltaTable.scan(where)": lambda t, x: t.scan(where=x).files(),

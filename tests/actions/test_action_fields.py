@@ -36,25 +36,14 @@ from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE
 
 # PROTOCOL, Add File: the keys of an add in the order of the table there, and the types of Checkpoint Schema.
 ADD_KEYS = {
-    "path": "string",
-    "partitionValues": "map<string, string>",
-    "size": "int64",
-    "modificationTime": "int64",
-    "dataChange": "bool",
-    "stats": "string",
-    "tags": "map<string, string>",
-    "deletionVector": None,
-    "baseRowId": "int64",
-    "defaultRowCommitVersion": "int64",
-    "clusteringProvider": "string",
-}
+    "path": "string", "partitionValues": "map<string, string>", "size": "int64", "modificationTime": "int64",
+    "dataChange": "bool", "stats": "string", "tags": "map<string, string>", "deletionVector": None,
+    "baseRowId": "int64", "defaultRowCommitVersion": "int64", "clusteringProvider": "string",
+}  # fmt: skip
 VECTOR_KEYS = {
-    "storageType": "string",
-    "pathOrInlineDv": "string",
-    "offset": "int32",
-    "sizeInBytes": "int32",
+    "storageType": "string", "pathOrInlineDv": "string", "offset": "int32", "sizeInBytes": "int32",
     "cardinality": "int64",
-}
+}  # fmt: skip
 # Of a remove, extendedFileMetadata is read by nobody: whether the others are there shows what it promises.
 UNREAD = {"extended_file_metadata"}
 

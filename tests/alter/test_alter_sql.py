@@ -16,22 +16,14 @@ from tests.looped import looped
     "statement, changes",
     [
         ("ADD COLUMN c INT", [ds.AddColumn("c", "INT")]),
-        (
-            "add columns c int, d string first",
-            [ds.AddColumn("c", "int"), ds.AddColumn("d", "string", position=ds.FIRST)],
-        ),
-        (
-            "ADD COLUMNS (`a b` DECIMAL(10,2) COMMENT 'x, y' AFTER `c d`, st.element.e ARRAY<INT>);",
-            [
-                ds.AddColumn("`a b`", "DECIMAL(10,2)", "x, y", position=ds.After("c d")),
-                ds.AddColumn("st.element.e", "ARRAY<INT>"),
-            ],
-        ),
+        ("add columns c int, d string first",
+            [ds.AddColumn("c", "int"), ds.AddColumn("d", "string", position=ds.FIRST)]),
+        ("ADD COLUMNS (`a b` DECIMAL(10,2) COMMENT 'x, y' AFTER `c d`, st.element.e ARRAY<INT>);",
+            [ds.AddColumn("`a b`", "DECIMAL(10,2)", "x, y", position=ds.After("c d")),
+            ds.AddColumn("st.element.e", "ARRAY<INT>")]),
         ("ADD COLUMN c INT NOT NULL", [ds.AddColumn("c", "INT", nullable=False)]),
-        (
-            "/* now */ ADD -- a comment\nCOLUMN c STRING COLLATE UNICODE_CI",
-            [ds.AddColumn("c", "STRING COLLATE UNICODE_CI")],
-        ),
+        ("/* now */ ADD -- a comment\nCOLUMN c STRING COLLATE UNICODE_CI",
+            [ds.AddColumn("c", "STRING COLLATE UNICODE_CI")]),
         ("RENAME COLUMN a.b TO `c d`", [ds.RenameColumn("a.b", "c d")]),
         ("DROP COLUMN a", [ds.DeleteColumn("a")]),
         ("DROP COLUMNS IF EXISTS (a, b.c)", [ds.DeleteColumn("a", True), ds.DeleteColumn("b.c", True)]),
@@ -46,32 +38,17 @@ from tests.looped import looped
         ("ALTER COLUMN a DROP DEFAULT", [ds.DropDefault("a")]),
         ("ALTER COLUMN a SYNC IDENTITY", [ds.SyncIdentity("a")]),
         ("ALTER COLUMN a COMMENT 'x', b TYPE INT", [ds.UpdateColumnComment("a", "x"), ds.UpdateColumn("b", "INT")]),
-        (
-            "CHANGE COLUMN id ID BIGINT COMMENT 'y' FIRST",
-            [ds.UpdateColumn("id", "BIGINT"), ds.UpdateColumnComment("id", "y"), ds.MoveColumn("id", ds.FIRST)],
-        ),
-        (
-            "REPLACE COLUMNS (a INT, b VARCHAR(5) COMMENT 'c')",
-            [ds.ReplaceColumns(parse_columns("a INT, b VARCHAR(5) COMMENT 'c'"))],
-        ),
-        (
-            "SET TBLPROPERTIES ('delta.appendOnly' = 'true', k = 1, delta.x.y TRUE, 'z' 2.5)",
-            [
-                ds.SetProperty("delta.appendOnly", "true"),
-                ds.SetProperty("k", "1"),
-                ds.SetProperty("delta.x.y", "true"),
-                ds.SetProperty("z", "2.5"),
-            ],
-        ),
-        (
-            "UNSET TBLPROPERTIES IF EXISTS ('a', b.c)",
-            [ds.RemoveProperty("a", True), ds.RemoveProperty("b.c", True)],
-        ),
+        ("CHANGE COLUMN id ID BIGINT COMMENT 'y' FIRST",
+            [ds.UpdateColumn("id", "BIGINT"), ds.UpdateColumnComment("id", "y"), ds.MoveColumn("id", ds.FIRST)]),
+        ("REPLACE COLUMNS (a INT, b VARCHAR(5) COMMENT 'c')",
+            [ds.ReplaceColumns(parse_columns("a INT, b VARCHAR(5) COMMENT 'c'"))]),
+        ("SET TBLPROPERTIES ('delta.appendOnly' = 'true', k = 1, delta.x.y TRUE, 'z' 2.5)",
+            [ds.SetProperty("delta.appendOnly", "true"), ds.SetProperty("k", "1"), ds.SetProperty("delta.x.y", "true"),
+            ds.SetProperty("z", "2.5")]),
+        ("UNSET TBLPROPERTIES IF EXISTS ('a', b.c)", [ds.RemoveProperty("a", True), ds.RemoveProperty("b.c", True)]),
         ("UNSET TBLPROPERTIES ('a')", [ds.RemoveProperty("a", True)]),
-        (
-            "ADD CONSTRAINT `we ird` CHECK ( id   >  0 /* x */ AND f(')') )",
-            [ds.AddConstraint("we ird", "id   >  0 /* x */ AND f(')')")],
-        ),
+        ("ADD CONSTRAINT `we ird` CHECK ( id   >  0 /* x */ AND f(')') )",
+            [ds.AddConstraint("we ird", "id   >  0 /* x */ AND f(')')")]),
         ("DROP CONSTRAINT IF EXISTS c", [ds.DropConstraint("c", True)]),
         ("DROP CONSTRAINT c", [ds.DropConstraint("c")]),
         ("CLUSTER BY (a, st.b)", [ds.ClusterBy("a", "st.b")]),
@@ -79,7 +56,7 @@ from tests.looped import looped
         ("DROP FEATURE deletionVectors", [ds.DropFeature("deletionVectors")]),
         ("drop feature typeWidening truncate history", [ds.DropFeature("typeWidening", True)]),
     ],
-)
+)  # fmt: skip
 def test_a_statement_is_its_changes(statement: str, changes: list[ds.TableChange]) -> None:
     assert parse_alter(statement) == tuple(changes)
 

@@ -88,11 +88,8 @@ def test_rule_55_column_mapping_is_enabled_on_request_in_the_same_commit(tmp_pat
     )
     assert (result.version, result.operation) == (2, "ALTER TABLE")
     assert [step["operation"] for step in parameters(table)["changes"]] == [
-        "SET TBLPROPERTIES",
-        "RENAME COLUMN",
-        "RENAME COLUMN",
-        "DROP COLUMNS",
-    ]
+        "SET TBLPROPERTIES", "RENAME COLUMN", "RENAME COLUMN", "DROP COLUMNS",
+    ]  # fmt: skip
     assert table.schema.names == ("id", "title", "st", "m")
     title, st = table.schema.fields[1], table.schema.fields[2]
     assert title.metadata == {"delta.columnMapping.id": 2, "delta.columnMapping.physicalName": "name"}

@@ -25,12 +25,9 @@ VALUES: list[Any] = [
     [7, None, -3],
     ["abc", "äöü", None],
     [datetime(2024, 5, 1, 3, tzinfo=UTC), datetime(1969, 12, 31, 23, tzinfo=UTC), None],
-    [
-        {"at": date(2024, 2, 29), "n": {"ntz": datetime(2024, 2, 29, 7)}},
-        {"at": date(1969, 1, 1), "n": {"ntz": None}},
-        {"at": None, "n": None},
-    ],
-]
+    [{"at": date(2024, 2, 29), "n": {"ntz": datetime(2024, 2, 29, 7)}}, {"at": date(1969, 1, 1), "n": {"ntz": None}},
+        {"at": None, "n": None}],
+]  # fmt: skip
 
 
 def table_of(folder: Path, transforms: Sequence[t.Transform]) -> ds.DeltaTable:
@@ -66,14 +63,11 @@ CASES: list[tuple[t.Transform, Sequence[ds.RenameColumn], t.Transform]] = [
     (t.truncate("id", 5), [ds.RenameColumn("id", "key")], t.truncate("key", 5)),
     (t.identity("e.at"), [ds.RenameColumn("e.at", "when")], t.identity("e.when")),
     (t.month("e.at"), [ds.RenameColumn("e", "event")], t.month("event.at")),
-    (
-        t.datehour("e.n.ntz"),
-        [ds.RenameColumn("e.n", "inner"), ds.RenameColumn("e", "event"), ds.RenameColumn("event.inner.ntz", "at")],
-        t.datehour("event.inner.at"),
-    ),
+    (t.datehour("e.n.ntz"), [ds.RenameColumn("e.n", "inner"), ds.RenameColumn("e", "event"),
+        ds.RenameColumn("event.inner.ntz", "at")], t.datehour("event.inner.at")),
     (t.date("ts"), [ds.RenameColumn("ts_day", "day")], t.date("ts")),
     (t.date("ts"), [ds.RenameColumn("ts", "at"), ds.RenameColumn("id", "ts")], t.date("at")),
-]
+]  # fmt: skip
 
 
 @looped("case", list(enumerate(CASES)))

@@ -150,17 +150,12 @@ def namespace_dropped_with_whole_tables_or_none(place: Place, change: str) -> No
 
 
 CHECKS: dict[str, Callable[[Place, str], None]] = {
-    "create": created_with_its_rows_or_not_at_all,
-    "replace": replaced_whole_or_not_at_all,
-    "register": registered_or_not,
-    "rename": named_at_every_step,
-    "rename registered": named_at_every_step,
-    "drop": dropped_whole_or_still_there,
-    "drop registered": dropped_whole_or_still_there,
-    "alter": altered_or_not,
+    "create": created_with_its_rows_or_not_at_all, "replace": replaced_whole_or_not_at_all,
+    "register": registered_or_not, "rename": named_at_every_step, "rename registered": named_at_every_step,
+    "drop": dropped_whole_or_still_there, "drop registered": dropped_whole_or_still_there, "alter": altered_or_not,
     "create namespace": namespace_created_with_its_properties_or_not,
     "drop namespace": namespace_dropped_with_whole_tables_or_none,
-}
+}  # fmt: skip
 
 
 @pytest.mark.long(gate=1)

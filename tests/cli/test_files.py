@@ -83,12 +83,9 @@ def test_inspect_counts_what_the_footers_hold(run: Run, customers: Path) -> None
     assert found["rows"] == sum(pq.read_metadata(path).num_rows for path in files)
     assert found["partition_columns"] == ["day"]
     assert found["log"] == {
-        "checkpoint_version": None,
-        "checkpoint_kind": None,
-        "checkpoint_files": 0,
-        "commits_after": 1,
+        "checkpoint_version": None, "checkpoint_kind": None, "checkpoint_files": 0, "commits_after": 1,
         "has_checksum": False,
-    }
+    }  # fmt: skip
     lacking = {c["name"]: (c["files_without_bounds"], c["files_without_null_count"]) for c in found["columns"]}
     assert lacking == {"id": (0, 0), "name": (0, 0), "amount": (0, 0), "ts": (0, 0)}
 

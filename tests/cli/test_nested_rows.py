@@ -97,11 +97,8 @@ def test_values_that_do_not_fit_are_named_with_their_line(run: Run, table: ds.De
     for ending, text, says in (
         ("json", '{"id": 1}\n{"m": [1]}', "line 2 has [1] in the column m, which is not of type map<string,int>."),
         ("json", '{"m": 5}', "line 1 has 5 in the column m, which is not of type map<string,int>."),
-        (
-            "json",
-            '{"m": {"a": "1"}}',
-            'has {"a": "1"} in the column m, which is not of type map<string,int>: value is "1", which',
-        ),
+        ("json", '{"m": {"a": "1"}}',
+            'has {"a": "1"} in the column m, which is not of type map<string,int>: value is "1", which'),
         ("json", '{"m": {"a": 1.5}}', "value is 1.5, which is not of type int."),
         ("json", '{"m": {"a": 3000000000}}', "value is 3000000000, which is not of type int."),
         ("json", '{"s": {"b": 2}}', "it has the field b, which the column lacks."),
@@ -113,7 +110,7 @@ def test_values_that_do_not_fit_are_named_with_their_line(run: Run, table: ds.De
         ("csv", "id,ll\n1,[5]", "'[5]' in the column ll, which is not of type array<array<bigint>>: element is 5"),
         ("csv", "id,big\n1,[0.00000000001]", "element is 1E-11, which is not of type decimal(38,10)."),
         ("csv", "id,raw\n1,a!", "line 2 has 'a!' in the column raw, which is not of type BINARY."),
-    ):
+    ):  # fmt: skip
         (tmp_path / f"a.{ending}").write_text(text, encoding="utf-8")
         assert says in sentence_of(run("append", table.uri, tmp_path / f"a.{ending}")), text
     assert ds.DeltaTable(table.uri).version == 1

@@ -117,12 +117,8 @@ def test_partition_values_come_unescaped_from_folders(tmp_path: Path) -> None:
     table.add_files(folder, time_zone="America/New_York")
     [add] = adds(table)
     assert add["partitionValues"] == {
-        "s": "a/b% é",
-        "n": "7",
-        "d": "2024-01-05",
-        "ts": "2024-01-01T06:30:00.000000Z",
-        "m": "1.50",
-    }
+        "s": "a/b% é", "n": "7", "d": "2024-01-05", "ts": "2024-01-01T06:30:00.000000Z", "m": "1.50",
+    }  # fmt: skip
 
 
 def test_rule_15_no_value_and_empty_text_are_null(tmp_path: Path) -> None:

@@ -32,21 +32,13 @@ DOORS: dict[str, Callable[[DeltaTable, str], Any]] = {
     "transaction": lambda t, where: t.transaction().delete(where),
 }
 REFUSED: dict[str, type[Exception]] = {
-    "zz = 1": PredicateError,
-    "t.id = 1": PredicateError,
-    "id > 100 AND zz = 1": PredicateError,
-    "p = 7 AND s.y = 1": PredicateError,
-    "id = DATE'2020-01-01'": PredicateError,
-    "s = 1": PredicateError,
-    "a > 1": PredicateError,
-    "id": PredicateError,
-    "CAST(s AS INT) = 1": PredicateError,
-    "CAST(a AS DATE) IS NULL": PredicateError,
-    "p = 7 AND CAST(id AS DATE) IS NULL": PredicateError,
-    "nosuch(id) = 1": UnsupportedFeature,
-    "p = 7 AND nosuch(id) = 1": UnsupportedFeature,
+    "zz = 1": PredicateError, "t.id = 1": PredicateError, "id > 100 AND zz = 1": PredicateError,
+    "p = 7 AND s.y = 1": PredicateError, "id = DATE'2020-01-01'": PredicateError, "s = 1": PredicateError,
+    "a > 1": PredicateError, "id": PredicateError, "CAST(s AS INT) = 1": PredicateError,
+    "CAST(a AS DATE) IS NULL": PredicateError, "p = 7 AND CAST(id AS DATE) IS NULL": PredicateError,
+    "nosuch(id) = 1": UnsupportedFeature, "p = 7 AND nosuch(id) = 1": UnsupportedFeature,
     "id > 100 AND to_csv(struct(v)) = 'x'": UnsupportedFeature,
-}
+}  # fmt: skip
 
 
 def made(folder: Path, rows: int, *partitions: str) -> DeltaTable:

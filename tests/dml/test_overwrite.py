@@ -42,23 +42,14 @@ def test_a_static_overwrite_replaces_all_rows(tmp_path: Path, partition_by: tupl
     assert removed["extendedFileMetadata"] is True
     assert removed["dataChange"] is True
     assert set(removed) == {
-        "path",
-        "dataChange",
-        "extendedFileMetadata",
-        "partitionValues",
-        "size",
-        "deletionTimestamp",
-    }
+        "path", "dataChange", "extendedFileMetadata", "partitionValues", "size", "deletionTimestamp",
+    }  # fmt: skip
     info = found["commitInfo"][0]
     assert info["operationParameters"] == {"mode": "Overwrite", "partitionBy": json.dumps(list(partition_by))}
     assert info["isBlindAppend"] is False
     assert set(info["operationMetrics"]) == {
-        "numFiles",
-        "numOutputRows",
-        "numOutputBytes",
-        "numRemovedFiles",
-        "numRemovedBytes",
-    }
+        "numFiles", "numOutputRows", "numOutputBytes", "numRemovedFiles", "numRemovedBytes",
+    }  # fmt: skip
     assert result.metrics["numRemovedFiles"] == before
 
 

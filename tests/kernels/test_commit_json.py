@@ -41,20 +41,12 @@ vectors = st.fixed_dictionaries(
     },
 )
 well_typed: dict[str, st.SearchStrategy[Any]] = {
-    "path": texts,
-    "partitionValues": maps,
-    "size": long_texts,
-    "modificationTime": long_texts,
+    "path": texts, "partitionValues": maps, "size": long_texts, "modificationTime": long_texts,
     "dataChange": st.booleans(),
     "stats": texts | st.dictionaries(texts, anything, max_size=3),
-    "tags": maps,
-    "deletionVector": vectors,
-    "baseRowId": long_texts,
-    "defaultRowCommitVersion": long_texts,
-    "clusteringProvider": texts,
-    "deletionTimestamp": long_texts,
-    "future": anything,
-}
+    "tags": maps, "deletionVector": vectors, "baseRowId": long_texts, "defaultRowCommitVersion": long_texts,
+    "clusteringProvider": texts, "deletionTimestamp": long_texts, "future": anything,
+}  # fmt: skip
 members = st.sampled_from(sorted(well_typed)).flatmap(lambda key: st.tuples(st.just(key), st.none() | well_typed[key]))
 file_actions = st.tuples(st.lists(members, max_size=9), texts).map(lambda a: (*a[0], ("path", a[1])))
 typed_badly = st.sampled_from(sorted(well_typed)).flatmap(lambda key: st.tuples(st.just(key), anything))

@@ -160,13 +160,10 @@ FEW = twin.serialise([1, 5, 70000])
         (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
         (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
         (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
-        (
-            struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192,
-            5000,
-            "differs from its header",
-        ),
+        (struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192, 5000,
+            "differs from its header"),
     ],
-)
+)  # fmt: skip
 def test_each_kind_of_damage_is_named(data: bytes, cardinality: int, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         decode(data, cardinality)

@@ -55,14 +55,10 @@ TABLE = lowercase.LowercaseTable({code: ord(chr(code).lower()) for code in range
 D128 = [Decimal(-1), Decimal(10**30), None, Decimal(7)]
 TEXTS = ["", "a", None, "ä" * 20, "x" * 70, "𝕏\0", "%41", "z" * 15]
 BASES: list[tuple[str, pa.Array]] = [
-    *(
-        (code, pa.array([-1, 0, None, 100, 7] * 9, kind))
-        for code, kind in [("c", pa.int8()), ("s", pa.int16()), ("i", pa.int32()), ("l", pa.int64())]
-    ),
-    *(
-        (code, pa.array([1, 0, None, 100, 7] * 9, kind))
-        for code, kind in [("C", pa.uint8()), ("S", pa.uint16()), ("I", pa.uint32()), ("L", pa.uint64())]
-    ),
+    *((code, pa.array([-1, 0, None, 100, 7] * 9, kind)) for code,
+        kind in [("c", pa.int8()), ("s", pa.int16()), ("i", pa.int32()), ("l", pa.int64())]),
+    *((code, pa.array([1, 0, None, 100, 7] * 9, kind)) for code,
+        kind in [("C", pa.uint8()), ("S", pa.uint16()), ("I", pa.uint32()), ("L", pa.uint64())]),
     ("l", pa.array([1, 3, 5, 70_000, 1 << 40], pa.int64())),
     ("l", pa.array([], pa.int64())),
     ("i", pa.array([0, 1, 2, 3], pa.int32())),
@@ -76,7 +72,7 @@ BASES: list[tuple[str, pa.Array]] = [
     ("U", pa.array(TEXTS * 3, pa.large_string())),
     ("z", pa.array([b"\xff\xfe", b"", None, b"\xed\xa0\x80", b"\xf0\x9f"] * 3, pa.binary())),
     ("Z", pa.array([b"\xc3", b"a" * 33, None] * 3, pa.large_binary())),
-]
+]  # fmt: skip
 
 METADATA = variant_twin.metadata_of(["b", "a", "x" * 30, "ä"])
 VARIANT = variant_twin.encode({"a": [1, "y" * 70], "b": {"a": None}, "ä": 2.5}, variant_twin.keys_of(METADATA))
@@ -232,29 +228,14 @@ COMMIT = "\n".join(
     json.dumps(action, ensure_ascii=False)
     for action in [
         {"commitInfo": {"operation": "WRITE", "x": [1, {"y": None}]}},
-        {
-            "add": {
-                "path": "a%20b",
-                "partitionValues": {"p": "ä", "q": None},
-                "size": 10,
-                "modificationTime": -5,
-                "dataChange": True,
-                "stats": '{"numRecords":1,"x":"\\u00e9"}',
-                "tags": {"k": "v"},
-                "baseRowId": 7,
-                "deletionVector": {
-                    "storageType": "u",
-                    "pathOrInlineDv": "ab",
-                    "offset": 1,
-                    "sizeInBytes": 4,
-                    "cardinality": 2,
-                },
-            }
-        },
+        {"add": {"path": "a%20b", "partitionValues": {"p": "ä", "q": None}, "size": 10, "modificationTime": -5,
+            "dataChange": True, "stats": '{"numRecords":1,"x":"\\u00e9"}', "tags": {"k": "v"}, "baseRowId": 7,
+            "deletionVector": {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 4,
+            "cardinality": 2}}},
         {"remove": {"path": "c", "dataChange": False, "deletionTimestamp": 9}},
         {"cdc": {"path": "d", "partitionValues": {}, "size": 1, "dataChange": False}},
     ]
-).encode()
+).encode()  # fmt: skip
 STATS = json.dumps(
     {
         "numRecords": 12,

@@ -129,13 +129,10 @@ def test_the_whole_sample_gives_its_leaves() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"m":{"a":1,"a":1}}',
-        '{"m":{"a":1},"m":{"b":2}}',
-        '{"m":{"a":1},"m":null}',
-        '{"m":7,"m":{"a":1}}',
+        '{"m":{"a":1,"a":1}}', '{"m":{"a":1},"m":{"b":2}}', '{"m":{"a":1},"m":null}', '{"m":7,"m":{"a":1}}',
         '{"m":{"a":1},"\\u006d":{"a":1}}',
     ],
-)
+)  # fmt: skip
 def test_a_leaf_below_a_repeated_key_counts_as_missing(text: str) -> None:
     (leaf,) = extract_leaves(pa.array([text, '{"m":{"a":1}}']), [("m", "a")])
     assert leaf.kind.to_pylist() == [MISSING, NUMBER]

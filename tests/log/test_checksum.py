@@ -20,15 +20,12 @@ from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, r
 
 def crc(**members: Any) -> dict[str, Any]:
     usual = {
-        "tableSizeBytes": 3,
-        "numFiles": 3,
-        "numMetadata": 1,
-        "numProtocol": 1,
+        "tableSizeBytes": 3, "numFiles": 3, "numMetadata": 1, "numProtocol": 1,
         "protocol": PROTOCOL["protocol"],
         "metadata": metadata()["metaData"],
         "setTransactions": [{"appId": "x", "version": 4}],
         "domainMetadata": [{"domain": "d", "configuration": '{"a": 1}', "removed": False}],
-    }
+    }  # fmt: skip
     return {**usual, **members}
 
 

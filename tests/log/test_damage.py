@@ -20,17 +20,12 @@ UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
     [
         '{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":tr',
         '{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}',
-        "not json\n",
-        "[]\n",
-        '{"add":{"size":1}}\n',
-        '{"add":{"path":"x","size":"big"}}\n',
+        "not json\n", "[]\n", '{"add":{"size":1}}\n', '{"add":{"path":"x","size":"big"}}\n',
         '{"protocol":{"minReaderVersion":"1","minWriterVersion":2}}\n',
-        '{"metaData":{"id":"x"}}\n',
-        '{"txn":{"version":1}}\n',
-        '{"domainMetadata":{"domain":"d","configuration":7}}\n',
+        '{"metaData":{"id":"x"}}\n', '{"txn":{"version":1}}\n', '{"domainMetadata":{"domain":"d","configuration":7}}\n',
         b"\xff\xfe\n",
     ],
-)
+)  # fmt: skip
 def test_a_damaged_commit_names_its_file_and_line(five: TableBuilder, text: str | bytes) -> None:
     line = json.dumps(add("good")).encode() + b"\n\n"
     five.raw_commit(5, line + (text.encode() if isinstance(text, str) else text))

@@ -42,11 +42,8 @@ def test_a_folder_becomes_a_table_in_place(tmp_path: Path) -> None:
     info = info_of(table, 0)
     assert info["operation"] == "CONVERT"
     assert info["operationParameters"] == {
-        "numFiles": "2",
-        "partitionedBy": '["day"]',
-        "collectStats": "true",
-        "sourceFormat": "parquet",
-    }
+        "numFiles": "2", "partitionedBy": '["day"]', "collectStats": "true", "sourceFormat": "parquet",
+    }  # fmt: skip
     assert info["operationMetrics"] == {"numConvertedFiles": "2"}
 
 
@@ -144,11 +141,8 @@ def test_rule_16_partition_values_are_typed_and_normalized(tmp_path: Path) -> No
     table = ds.convert_to_delta(tmp_path / "t", "p INT, d DATE, ts TIMESTAMP, s STRING", time_zone="America/New_York")
     [add] = table.snapshot.adds().to_pylist()
     assert dict(add["partition_values"]) == {
-        "p": "7",
-        "d": "2024-01-05",
-        "ts": "2024-03-10T06:30:00.000000Z",
-        "s": None,
-    }
+        "p": "7", "d": "2024-01-05", "ts": "2024-03-10T06:30:00.000000Z", "s": None,
+    }  # fmt: skip
     # Rule 17: escaped by Hive, then encoded once.
     assert add["path"] == "P=007/d=2024-1-5/ts=2024-03-10%2001%253A30%253A00/s=__HIVE_DEFAULT_PARTITION__/a%20b.parquet"
     assert table.scan("s IS NULL AND p = 7").count() == 1
@@ -185,16 +179,8 @@ def test_hidden_files_and_those_that_a_stream_has_not_committed_are_left_out(tmp
         ("missing", None, None, ds.DataFileMissing, "There is no folder"),
         ("empty", None, None, ds.DataFileMissing, "contains no data files"),
         ("text", None, None, ds.StorageError, "is not a complete Parquet file"),
-        *(
-            (
-                name,
-                None,
-                None,
-                ds.SchemaError,
-                "in the file a.parquet, v has a type of Parquet that Spark does not read",
-            )
-            for name in ("time", "wide")
-        ),
+        *((name, None, None, ds.SchemaError,
+            "in the file a.parquet, v has a type of Parquet that Spark does not read") for name in ("time", "wide")),
         ("names", None, None, ds.InvalidCommit, "has the column 'a b'"),
         ("outer", None, None, ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
         ("good", None, {"delta.columnMapping.mode": "name"}, ds.InvalidArgument, "set it afterwards"),
@@ -203,7 +189,7 @@ def test_hidden_files_and_those_that_a_stream_has_not_committed_are_left_out(tmp
         (None, None, None, ds.InvalidArgumentType, "path must be"),
         ("good", "id", None, ds.SchemaError, "id"),
     ],
-)
+)  # fmt: skip
 def test_folders_and_arguments_that_make_no_table_are_refused(
     tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[ds.DeltaSkipError], why: str
 ) -> None:

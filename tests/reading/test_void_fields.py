@@ -58,17 +58,10 @@ def test_void_fields_are_read_as_nulls_of_the_type_null_at_every_depth(tmp_path:
 
 
 NOTHING = [
-    "STRUCT<v: VOID>",
-    "STRUCT<>",
-    "ARRAY<STRUCT<v: VOID>>",
-    "MAP<STRING, STRUCT<v: VOID>>",
-    "STRUCT<s: STRUCT<v: VOID>>",
-    "STRUCT<s: STRUCT<v: VOID>, x: INT>",
-    "STRUCT<x: INT, a: ARRAY<STRUCT<s: STRUCT<v: VOID>>>>",
-    "ARRAY<VOID>",
-    "MAP<STRING, VOID>",
-    "ARRAY<ARRAY<VOID>>",
-]
+    "STRUCT<v: VOID>", "STRUCT<>", "ARRAY<STRUCT<v: VOID>>", "MAP<STRING, STRUCT<v: VOID>>",
+    "STRUCT<s: STRUCT<v: VOID>>", "STRUCT<s: STRUCT<v: VOID>, x: INT>",
+    "STRUCT<x: INT, a: ARRAY<STRUCT<s: STRUCT<v: VOID>>>>", "ARRAY<VOID>", "MAP<STRING, VOID>", "ARRAY<ARRAY<VOID>>",
+]  # fmt: skip
 SOMETHING = ["VOID", "STRUCT<v: VOID, x: INT>", "ARRAY<STRUCT<v: VOID, x: INT>>", "MAP<INT, STRUCT<v: VOID, x: INT>>"]
 
 

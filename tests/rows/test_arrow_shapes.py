@@ -76,11 +76,7 @@ def test_slices_are_checked_without_the_values_of_others(kind: Callable[[pa.Data
     [
         (TEXTS.dictionary_encode(), "string", ["a", None, "b"]),
         (VIEWS, "string", ["a", None, "b"]),
-        (
-            pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None])),
-            "string",
-            ["a", None, None],
-        ),
+        (pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None])), "string", ["a", None, None]),
         (TEXTS.cast(pa.large_string()), "string", ["a", None, "b"]),
         (TEXTS.cast(pa.string_view()), "string", ["a", None, "b"]),
         (pc.run_end_encode(pa.array(["a", "a", None])), "string", ["a", "a", None]),
@@ -89,41 +85,25 @@ def test_slices_are_checked_without_the_values_of_others(kind: Callable[[pa.Data
         (pa.array([1.5], pa.float16()), "float", [1.5]),
         (pa.array([Decimal("1.50")], pa.decimal32(5, 2)), "decimal(5,2)", [Decimal("1.50")]),
         (pa.array([Decimal("1.50")], pa.decimal256(38, 2)), "decimal(38,2)", [Decimal("1.50")]),
-        (
-            pa.array([-1], pa.int64()).view(pa.timestamp("ns")),
-            "timestamp_ntz",
-            [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)],
-        ),
+        (pa.array([-1], pa.int64()).view(pa.timestamp("ns")), "timestamp_ntz",
+            [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)]),
         (pa.array([86_400_000], pa.int64()).view(pa.date64()), "date", [datetime.date(1970, 1, 2)]),
         (pa.array(LISTS, pa.large_list(pa.int32())), "array<int>", LISTS),
         (pa.array(LISTS, pa.list_view(pa.int32())), "array<int>", LISTS),
         (pa.array(LISTS, pa.list_(pa.int32(), 2)), "array<int>", LISTS),
         (pa.array(LISTS, pa.list_(pa.int32(), 2)).slice(1), "array<int>", LISTS[1:]),
         (pa.array([["a"], None], pa.list_(pa.dictionary(pa.int8(), pa.string()))), "array<string>", [["a"], None]),
-        (
-            pa.array([{"a": "x"}, None], pa.struct([("a", pa.dictionary(pa.int8(), pa.string()))])),
-            "struct<a:string>",
-            [{"a": "x"}, None],
-        ),
-        (
-            pa.array([[("a", "x")], None], pa.map_(pa.large_string(), pa.string_view())),
-            "map<string,string>",
-            [[("a", "x")], None],
-        ),
+        (pa.array([{"a": "x"}, None], pa.struct([("a", pa.dictionary(pa.int8(), pa.string()))])), "struct<a:string>",
+            [{"a": "x"}, None]),
+        (pa.array([[("a", "x")], None], pa.map_(pa.large_string(), pa.string_view())), "map<string,string>",
+            [[("a", "x")], None]),
         (pa.array([uuid.UUID(int=5).bytes], pa.uuid()), "binary", [uuid.UUID(int=5).bytes]),
         (pa.array(['{"a":1}'], pa.json_()), "string", ['{"a":1}']),
-        (
-            pa.ExtensionArray.from_storage(pa.bool8(), pa.array([7, 0, None], pa.int8())),
-            "boolean",
-            [True, False, None],
-        ),
-        (
-            pa.ExtensionArray.from_storage(VariantType(), VARIANTS),
-            "variant",
-            [{"value": b"\x0c\x05", "metadata": b"\x01\x00\x00"}],
-        ),
+        (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([7, 0, None], pa.int8())), "boolean", [True, False, None]),
+        (pa.ExtensionArray.from_storage(VariantType(), VARIANTS), "variant",
+            [{"value": b"\x0c\x05", "metadata": b"\x01\x00\x00"}]),
     ],
-)
+)  # fmt: skip
 def test_arrays_of_every_encoding_are_stored_and_merged_as_the_type_that_they_stand_for(
     tmp_path: Path, array: pa.Array, kind: str, values: list[Any]
 ) -> None:
@@ -230,24 +210,17 @@ def test_a_named_index_of_pandas_is_a_column(tmp_path: Path) -> None:
     [
         (lambda: reader(failing()), InvalidArgument, "rows of data cannot be read: the source broke"),
         (lambda: reader(lying()), InvalidArgument, "a batch has another schema than the stream"),
-        (
-            lambda: pandas_frame(["a", 1]),
-            InvalidArgumentType,
-            "a DataFrame, cannot be converted to Arrow rows.*column c",
-        ),
+        (lambda: pandas_frame(["a", 1]), InvalidArgumentType,
+            "a DataFrame, cannot be converted to Arrow rows.*column c"),
         (lambda: pandas_frame([1])["c"], InvalidArgumentType, "Series"),
         (lambda: pa.chunked_array([[1]]), InvalidArgumentType, "a ChunkedArray, cannot be converted to Arrow rows"),
-        (
-            lambda: pa.array([{"c": 1}, None]),
-            InvalidArgumentType,
-            "a StructArray, cannot be converted to Arrow rows",
-        ),
+        (lambda: pa.array([{"c": 1}, None]), InvalidArgumentType, "a StructArray, cannot be converted to Arrow rows"),
         (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, cannot be converted to Arrow rows"),
         (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "cannot be converted to Arrow rows.*division"),
         (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, .*or Arrow data .*not bytes"),
         (lambda: failing_lazily(), InvalidArgument, "The rows of data cannot be computed: .*no_such"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_stream_of_rows_is_refused_by_name(
     tmp_path: Path, data: Callable[[], Any], error: type[DeltaSkipError], message: str
 ) -> None:
@@ -296,33 +269,17 @@ def strict_variants(values: list[bytes | None]) -> pa.Array:
         ("c STRING", damaged_text(), InvalidArgument, "column c of the rows is damaged: Invalid UTF8"),
         ("c VARIANT", variant(None, b"\x0c\x05"), RowViolation, "column c .*which is VARIANT"),
         ("c VARIANT", variant(b"zzz", b"zzz"), RowViolation, "X'7a7a7a'.* does not fit the column c"),
-        (
-            "c ARRAY<VARIANT>",
-            pa.ListArray.from_arrays([0, 1], strict_variants([b"zzz"])),
-            RowViolation,
-            "X'7a7a7a'.* does not fit the column c.element",
-        ),
+        ("c ARRAY<VARIANT>", pa.ListArray.from_arrays([0, 1], strict_variants([b"zzz"])), RowViolation,
+            "X'7a7a7a'.* does not fit the column c.element"),
         ("c VARIANT", pa.array([1]), SchemaError, "BIGINT cannot be stored in the column c"),
-        (
-            "c MAP<STRING, INT>",
-            pa.array([[("a", 1), ("b", 2), ("a", 3)]], pa.map_(pa.string(), pa.int32())),
-            RowViolation,
-            "the key a twice in the map c",
-        ),
-        (
-            "c MAP<INT, INT>",
-            pa.array([[(1.2, 1), (1.4, 2)]], pa.map_(pa.float64(), pa.int32())),
-            RowViolation,
-            "the key 1 twice in the map c",
-        ),
-        (
-            "c MAP<STRING, INT>",
-            pa.array([[("a", 1), ("b", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
-            RowViolation,
-            "the key b twice in the map c",
-        ),
+        ("c MAP<STRING, INT>", pa.array([[("a", 1), ("b", 2), ("a", 3)]], pa.map_(pa.string(), pa.int32())),
+            RowViolation, "the key a twice in the map c"),
+        ("c MAP<INT, INT>", pa.array([[(1.2, 1), (1.4, 2)]], pa.map_(pa.float64(), pa.int32())), RowViolation,
+            "the key 1 twice in the map c"),
+        ("c MAP<STRING, INT>", pa.array([[("a", 1), ("b", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
+            RowViolation, "the key b twice in the map c"),
     ],
-)
+)  # fmt: skip
 def test_values_that_no_reader_could_read_are_refused_by_column(
     tmp_path: Path, ddl: str, array: pa.Array, error: type[DeltaSkipError], message: str
 ) -> None:

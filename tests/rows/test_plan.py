@@ -142,17 +142,11 @@ def test_lengths_are_rules_at_every_depth_and_once_for_each_text() -> None:
     assert rules(table) == [
         ("length", "char(3) of c", "`c` IS NULL OR char_length(`c`) <= 3"),
         ("length", "varchar(2) of s.x", "`s`.`x` IS NULL OR char_length(`s`.`x`) <= 2"),
-        (
-            "length",
-            "varchar(2) of m.element.x",
-            "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))",
-        ),
-        (
-            "length",
-            "char(1) of n.element.element",
-            "(`n` IS NULL OR forall(`n`, x0 -> (x0 IS NULL OR forall(x0, x1 -> x1 IS NULL OR char_length(x1) <= 1))))",
-        ),
-    ]
+        ("length", "varchar(2) of m.element.x",
+            "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))"),
+        ("length", "char(1) of n.element.element",
+            "(`n` IS NULL OR forall(`n`, x0 -> (x0 IS NULL OR forall(x0, x1 -> x1 IS NULL OR char_length(x1) <= 1))))"),
+    ]  # fmt: skip
 
 
 def test_a_declared_length_that_cannot_be_read_is_refused() -> None:

@@ -99,11 +99,8 @@ def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_re
             by_spark(session, table_of([rows[i]]), plan, tmp_path)
         found = raised.value
         assert (found.rule, found.expression, found.column, found.value) == (
-            expected.rule,
-            expected.expression,
-            expected.column,
-            expected.value,
-        )
+            expected.rule, expected.expression, expected.column, expected.value,
+        )  # fmt: skip
         assert repr(found.row) == repr(expected.row)
         assert str(found) == str(expected)
 

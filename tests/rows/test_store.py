@@ -200,13 +200,10 @@ def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() ->
     ]
     plan = plan_rows(table, TableProperties({}), incoming)
     assert ArrowRows(plan).convert(rows).to_pylist() == [
-        {
-            "v": {"value": b"\x00", "metadata": b"\x01\x00\x00"},
-            "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
-            "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"},
-        },
+        {"v": {"value": b"\x00", "metadata": b"\x01\x00\x00"}, "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
+            "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"}},
         {"v": None, "l": None, "s": None},
-    ]
+    ]  # fmt: skip
 
 
 def test_equal_types_are_not_copied() -> None:

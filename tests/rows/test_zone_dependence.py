@@ -12,40 +12,21 @@ from tests.looped import looped
 
 SCHEMA = "id BIGINT, ts TIMESTAMP, ntz TIMESTAMP_NTZ, d DATE, s STRING"
 DEPENDENT = (
-    "ts = '2025-03-09 03:00:00'",
-    "ts >= timestamp'2025-03-09 03:00:00'",
-    "ts IN ('2025-03-09 03:00:00')",
+    "ts = '2025-03-09 03:00:00'", "ts >= timestamp'2025-03-09 03:00:00'", "ts IN ('2025-03-09 03:00:00')",
     "ts BETWEEN '2025-03-09 02:00:00' AND '2025-03-09 04:00:00'",
-    "ts > '2025-03-09'",
-    "ts >= d",
-    "ts = ntz",
-    "hour(ts) = 3",
-    "date(ts) = DATE'2025-03-09'",
-    "CAST(ts AS STRING) LIKE '%03:00:00'",
-    "date_trunc('DAY', ts) = ts",
-    "date_format(ts, 'HH') = '03'",
-    "unix_timestamp(s, 'yyyy-MM-dd HH:mm:ss') = 1741489200",
-    "id = 7 OR NOT (ts < '2025-03-09 03:00:00')",
-    "CAST(s AS TIMESTAMP) = ts",
-    "d = CAST(timestamp'2025-03-09 03:00:00Z' AS DATE)",
+    "ts > '2025-03-09'", "ts >= d", "ts = ntz", "hour(ts) = 3", "date(ts) = DATE'2025-03-09'",
+    "CAST(ts AS STRING) LIKE '%03:00:00'", "date_trunc('DAY', ts) = ts", "date_format(ts, 'HH') = '03'",
+    "unix_timestamp(s, 'yyyy-MM-dd HH:mm:ss') = 1741489200", "id = 7 OR NOT (ts < '2025-03-09 03:00:00')",
+    "CAST(s AS TIMESTAMP) = ts", "d = CAST(timestamp'2025-03-09 03:00:00Z' AS DATE)",
     "convert_timezone('UTC', ntz) = timestamp_ntz'2025-03-09 03:00:00'",
-)
+)  # fmt: skip
 INDEPENDENT = (
-    "id = 1",
-    "ts IS NOT NULL",
-    "ts <=> NULL",
-    "ts > '2025-03-09T00:00:00Z'",
-    "ts < timestamp'2025-03-09 03:00:00+01:00'",
-    "ts = coalesce(ts, NULL)",
-    "d = '2025-03-09'",
-    "d >= DATE'2025-03-09' AND year(d) = 2025",
-    "ntz = '2025-03-09 03:00:00'",
-    "hour(ntz) = 3",
-    "s LIKE '2025%' AND length(s) > 3",
-    "unix_seconds(ts) = 1741489200",
-    "rlike(s, 'a')",
+    "id = 1", "ts IS NOT NULL", "ts <=> NULL", "ts > '2025-03-09T00:00:00Z'",
+    "ts < timestamp'2025-03-09 03:00:00+01:00'", "ts = coalesce(ts, NULL)", "d = '2025-03-09'",
+    "d >= DATE'2025-03-09' AND year(d) = 2025", "ntz = '2025-03-09 03:00:00'", "hour(ntz) = 3",
+    "s LIKE '2025%' AND length(s) > 3", "unix_seconds(ts) = 1741489200", "rlike(s, 'a')",
     "convert_timezone('Asia/Tokyo', 'UTC', ntz) = timestamp_ntz'2025-03-09 03:00:00'",
-)
+)  # fmt: skip
 
 
 @looped(

@@ -218,13 +218,7 @@ def test_null_counts_of_wide_statistics_are_exact_only_at_the_ends(tmp_path: Pat
 
 
 ODD_STATISTICS: list[Any] = [
-    None,
-    "null",
-    "{}",
-    "[]",
-    "7",
-    "not json",
-    '{"numRecords":1,"minValues":{"c":1},"maxVal',
+    None, "null", "{}", "[]", "7", "not json", '{"numRecords":1,"minValues":{"c":1},"maxVal',
     '{"minValues":null,"maxValues":null,"nullCount":null}',
     '{"numRecords":1,"minValues":{},"maxValues":{},"nullCount":{}}',
     '{"numRecords":1,"minValues":{"c":null},"maxValues":{"c":null},"nullCount":{"c":null}}',
@@ -232,7 +226,7 @@ ODD_STATISTICS: list[Any] = [
     '{"numRecords":1,"minValues":{"c":[1]},"maxValues":{"c":{"x":2}},"nullCount":{"c":true}}',
     '{"numRecords":1,"minValues":{"c":1.5},"maxValues":{"c":1e400},"nullCount":{"c":-1}}',
     '{"numRecords":1,"minValues":{"c":1,"c":9},"maxValues":{"c":2,"c":0}}',
-]
+]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")
@@ -489,19 +483,8 @@ def test_a_regular_expression_prunes_by_what_follows_its_anchor(tmp_path: Path) 
     for pattern in ("^k3", r"\\Ak3.*x", "^(k)(3[0-9])$", "(?s)^k3+", r"^\\Qk3\\E", r"^k\\x33"):
         assert kept(tmp_path / "t", f"s RLIKE '{pattern}'") == ["f3"], pattern
     for pattern in (
-        "k3",
-        "^k3|x",
-        "(?m)^k3",
-        "(?i)^k3",
-        "^k?3",
-        "^k3?",
-        "(?=k)k3",
-        "^[k]?3",
-        "(^k3)?",
-        "^k*3",
-        "^k3|^k3",
-        "(",
-    ):
+        "k3", "^k3|x", "(?m)^k3", "(?i)^k3", "^k?3", "^k3?", "(?=k)k3", "^[k]?3", "(^k3)?", "^k*3", "^k3|^k3", "(",
+    ):  # fmt: skip
         assert kept(tmp_path / "t", f"s RLIKE '{pattern}'") == everywhere, pattern
 
 

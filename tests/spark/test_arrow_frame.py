@@ -46,11 +46,8 @@ COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[Any]]] = {
     "seconds": ("TIMESTAMP_NTZ", pa.timestamp("s"), [*(each.replace(microsecond=0) for each in TIMES), None]),
     "s": ("STRUCT<n: TIMESTAMP_NTZ, t: TIMESTAMP>", INSIDE, [*({"n": x, "t": x} for x in TIMES), None]),
     "a": ("ARRAY<TIMESTAMP_NTZ>", pa.list_(LOCAL), [[], *([x, None] for x in TIMES[1:]), None]),
-    "e": (
-        "ARRAY<STRUCT<n: TIMESTAMP_NTZ, t: TIMESTAMP>>",
-        pa.list_(INSIDE),
-        [None, *([{"n": x, "t": None}, None] for x in TIMES)],
-    ),
+    "e": ("ARRAY<STRUCT<n: TIMESTAMP_NTZ, t: TIMESTAMP>>", pa.list_(INSIDE),
+        [None, *([{"n": x, "t": None}, None] for x in TIMES)]),
     "m": ("MAP<TIMESTAMP_NTZ, TIMESTAMP>", pa.map_(LOCAL, UTC), [*([(x, x)] for x in TIMES), None]),
     "text": ("STRING COLLATE UNICODE_CI", pa.large_string(), ["", "a", "B", "é"] * 3),
     "word": ("STRING", pa.dictionary(pa.int8(), pa.string()), ["x", None, "y"] * 4),
@@ -62,7 +59,7 @@ COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[Any]]] = {
     "small": ("TINYINT", pa.int8(), [-128, 127, None] * 4),
     "yes": ("BOOLEAN", pa.bool_(), [True, None] * 6),
     "nothing": ("VOID", pa.null(), [None] * 12),
-}
+}  # fmt: skip
 
 
 ROWS = pa.table(

@@ -103,13 +103,8 @@ def test_names_of_files_and_metadata_are_those_of_listed_files(spark: Any, table
     assert sorted(unlisted.collect()) == sorted(listed.collect())
     # Storage and the log have other times for a file.
     fields = (
-        "id",
-        "p",
-        "_metadata.file_path",
-        "_metadata.row_index",
-        "_metadata.file_size",
-        "_metadata.file_block_length",
-    )
+        "id", "p", "_metadata.file_path", "_metadata.row_index", "_metadata.file_size", "_metadata.file_block_length",
+    )  # fmt: skip
     frames = [table.scan().to_spark(spark, metadata=True, listing=listing) for listing in (True, False)]
     listed, unlisted = (sorted(frame.selectExpr(*fields).collect()) for frame in frames)
     assert unlisted == listed

@@ -33,21 +33,11 @@ pytestmark = [
 
 # Partition values and paths of every kind, column mapping, widened types, collations, void columns, deletion vectors.
 TABLES = (
-    "craft__part_value_spellings",
-    "gen__collations_part",
-    "gen__nested",
-    "gen__part_path_chars",
-    "gen__part_types",
-    "gen__type_widening",
-    "gen__types",
-    "gen__types_cm_id_part",
-    "golden__data-reader-partition-values",
-    "golden__dv-with-columnmapping",
-    "golden__table-with-columnmapping-mode-name",
-    "golden__type-widening-nested",
-    "kernelrs__partitioned_with_materialize_feature",
-    "kernelrs__void-column",
-)
+    "craft__part_value_spellings", "gen__collations_part", "gen__nested", "gen__part_path_chars", "gen__part_types",
+    "gen__type_widening", "gen__types", "gen__types_cm_id_part", "golden__data-reader-partition-values",
+    "golden__dv-with-columnmapping", "golden__table-with-columnmapping-mode-name", "golden__type-widening-nested",
+    "kernelrs__partitioned_with_materialize_feature", "kernelrs__void-column",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -512,27 +502,11 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
 
 # Values of parameters, which Spark writes into the text of a statement.
 GIVEN: list[Any] = [
-    *(
-        'it\'s \\ "😀" `b`',
-        ":v ? /* -- \n",
-        "${short} ${env:HOME}",
-        "",
-        -5,
-        1 << 40,
-        0.1,
-        float("nan"),
-        float("-inf"),
-        True,
-    ),
-    *(
-        None,
-        Decimal("-1.50"),
-        date(1582, 10, 4),
-        datetime(2020, 11, 1, 1, 30, 0, 5),
-        timedelta(1, 2, 3),
-        bytearray(b"\0'\\"),
-    ),
-]
+    *('it\'s \\ "😀" `b`', ":v ? /* -- \n", "${short} ${env:HOME}", "", -5, 1 << 40, 0.1, float("nan"), float("-inf"),
+        True),
+    *(None, Decimal("-1.50"), date(1582, 10, 4), datetime(2020, 11, 1, 1, 30, 0, 5), timedelta(1, 2, 3),
+        bytearray(b"\0'\\")),
+]  # fmt: skip
 WITH_VALUES = [
     "/* 😀 :v ? */ UPDATE lake.db.changed SET s = CAST({0} AS STRING) WHERE id = {1} AND s <> ':v ?' -- ? :v",
     "UPDATE lake.db.changed SET s = CAST({0} AS STRING) WHERE s <> '${{short}}' AND id IN ({1}, 7)",

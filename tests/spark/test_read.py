@@ -229,19 +229,10 @@ def test_row_numbers_are_those_of_the_file_whatever_is_filtered_or_split(spark: 
 
 
 NAMES = [
-    "plain.parquet",
-    "x y%20z.parquet",
-    "p=[a]{b}*/?.parquet",
-    "a#b+c&d;e,f.parquet",
-    "%41.parquet",
-    "q\\r.parquet",
-    "{a,b}.parquet",
-    "t=1:2/x.parquet",
-    "t=1:2/[x].parquet",
-    "t=1:2/{x}.parquet",
-    "[!a]/^.parquet",
+    "plain.parquet", "x y%20z.parquet", "p=[a]{b}*/?.parquet", "a#b+c&d;e,f.parquet", "%41.parquet", "q\\r.parquet",
+    "{a,b}.parquet", "t=1:2/x.parquet", "t=1:2/[x].parquet", "t=1:2/{x}.parquet", "[!a]/^.parquet",
     "é中😀\u2003\u00a0.parquet",
-]
+]  # fmt: skip
 
 
 @pytest.mark.long(gate=1)
@@ -266,21 +257,12 @@ def test_paths_are_names_not_patterns_and_every_row_comes_once(
 NESTED_LOGICAL = t.StructType(
     (
         mapped("id", t.LONG, "c-1", 1),
-        mapped(
-            "s",
-            t.StructType(
-                (
-                    mapped("a.b", t.INTEGER, "c-3", 3),
-                    mapped("list", t.ArrayType(t.StructType((mapped("x", t.LONG, "c-5", 5),))), "c-4", 4),
-                )
-            ),
-            "c-2",
-            2,
-        ),
+        mapped("s", t.StructType((mapped("a.b", t.INTEGER, "c-3", 3),
+            mapped("list", t.ArrayType(t.StructType((mapped("x", t.LONG, "c-5", 5),))), "c-4", 4))), "c-2", 2),
         mapped("m", t.MapType(t.STRING, t.StructType((mapped("y", t.STRING, "c-7", 7),))), "c-6", 6),
         mapped("new", t.StructType((mapped("z", t.STRING, "c-9", 9),)), "c-8", 8),
     )
-)
+)  # fmt: skip
 
 
 def nested_rows(name: Any) -> pa.Table:

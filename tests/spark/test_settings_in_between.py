@@ -27,20 +27,9 @@ READS: dict[str, Callable[[Any, ds.DeltaTable], Any]] = {
 CHANGES: dict[str, tuple[Callable[[Any, ds.DeltaTable], Any], list[int]]] = {
     "delete": (lambda spark, table: table.delete(WHERE, spark=spark), [0, 1]),
     "update": (lambda spark, table: table.update({"id": "id + 10"}, WHERE, spark=spark), [0, 1, 12]),
-    "merge": (
-        lambda spark, table: (
-            table.merge(
-                spark.createDataFrame([(0,), (1,), (2,)], "id LONG"),
-                f"t.id = s.id AND {WHERE}",
-                source_alias="s",
-                target_alias="t",
-            )
-            .when_matched_delete()
-            .execute()
-        ),
-        [0, 1],
-    ),
-}
+    "merge": (lambda spark, table: (table.merge(spark.createDataFrame([(0,), (1,), (2,)], "id LONG"),
+        f"t.id = s.id AND {WHERE}", source_alias="s", target_alias="t") .when_matched_delete() .execute()), [0, 1]),
+}  # fmt: skip
 
 
 @pytest.fixture

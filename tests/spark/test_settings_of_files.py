@@ -29,35 +29,22 @@ OLD_INSTANT, INSTANT = datetime(1500, 3, 1, 12, tzinfo=UTC), datetime(2024, 2, 2
 
 USUAL: dict[str, str] = {}
 SETTINGS: tuple[Mapping[str, str], ...] = (
-    {
-        "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
-        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
-        "spark.sql.parquet.outputTimestampType": "INT96",
-        "spark.sql.parquet.writeLegacyFormat": "true",
-        "spark.sql.parquet.fieldId.write.enabled": "false",
-        "mapreduce.output.basename": "_hidden",
-    },
-    {
-        "spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION",
-        "spark.sql.parquet.int96RebaseModeInRead": "EXCEPTION",
+    {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY", "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY", "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.outputTimestampType": "INT96", "spark.sql.parquet.writeLegacyFormat": "true",
+        "spark.sql.parquet.fieldId.write.enabled": "false", "mapreduce.output.basename": "_hidden"},
+    {"spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION", "spark.sql.parquet.int96RebaseModeInRead": "EXCEPTION",
         "spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION",
-        "spark.sql.parquet.int96RebaseModeInWrite": "EXCEPTION",
-        "mapreduce.output.basename": ".hidden",
+        "spark.sql.parquet.int96RebaseModeInWrite": "EXCEPTION", "mapreduce.output.basename": ".hidden",
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
-        "mapreduce.fileoutputcommitter.algorithm.version": "1",
-        "parquet.summary.metadata.level": "ALL",
+        "mapreduce.fileoutputcommitter.algorithm.version": "1", "parquet.summary.metadata.level": "ALL",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,text",
-        "spark.sql.parquet.enableVectorizedReader": "false",
-        "parquet.writer.version": "PARQUET_2_0",
-        "parquet.bloom.filter.enabled": "true",
-        "parquet.enable.dictionary": "false",
-        "parquet.column.statistics.enabled": "false",
-    },
-)
+        "spark.sql.parquet.enableVectorizedReader": "false", "parquet.writer.version": "PARQUET_2_0",
+        "parquet.bloom.filter.enabled": "true", "parquet.enable.dictionary": "false",
+        "parquet.column.statistics.enabled": "false"},
+)  # fmt: skip
 
 
 def rows(first: int, count: int, day: date = OLD_DAY, instant: datetime = OLD_INSTANT) -> pa.Table:
@@ -368,15 +355,9 @@ def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything
 
     names = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "DATE"]
     names += [
-        "TIMESTAMP",
-        "TIMESTAMP_NTZ",
-        "DECIMAL(2,0)",
-        "DECIMAL(9,0)",
-        "DECIMAL(10,0)",
-        "DECIMAL(12,2)",
-        "DECIMAL(20,0)",
+        "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL(2,0)", "DECIMAL(9,0)", "DECIMAL(10,0)", "DECIMAL(12,2)", "DECIMAL(20,0)",
         "DECIMAL(38,18)",
-    ]
+    ]  # fmt: skip
     jvm, types = spark._jvm, {name: _parse_datatype_string(name).json() for name in names}
     java = {name: jvm.org.apache.spark.sql.types.DataType.fromJson(text) for name, text in types.items()}
     cast = jvm.org.apache.spark.sql.catalyst.expressions.Cast

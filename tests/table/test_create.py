@@ -26,12 +26,8 @@ def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> No
     assert metadata["description"] == "people"
     assert info["operation"] == "CREATE TABLE"
     assert info["operationParameters"] == {
-        "partitionBy": '["name"]',
-        "clusterBy": "[]",
-        "isManaged": "false",
-        "properties": "{}",
-        "description": "people",
-    }
+        "partitionBy": '["name"]', "clusterBy": "[]", "isManaged": "false", "properties": "{}", "description": "people",
+    }  # fmt: skip
     other = pytest.importorskip("deltalake").DeltaTable(str(tmp_path / "t"))
     assert other.metadata().partition_columns == ["name"]
     assert (other.metadata().name, other.metadata().description) == ("persons", "people")

@@ -55,25 +55,20 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
     "alter": lambda table: table.alter(ds.AddColumn("c", "INT")),
     "alter_sql": lambda table: table.alter_sql("ADD COLUMN c INT"),
     "add_feature": lambda table: table.add_feature("deletionVectors"),
-    "optimize": DeltaTable.optimize,
-    "vacuum": DeltaTable.vacuum,
+    "optimize": DeltaTable.optimize, "vacuum": DeltaTable.vacuum,
     "vacuum dry": lambda table: table.vacuum(dry_run=True),
     "vacuum lite": lambda table: table.vacuum(lite=True),
     "restore": lambda table: table.restore(version=0),
     "clone": lambda table: table.clone(f"{table.snapshot.root}.clone"),
     "clone of a version": lambda table: table.clone(f"{table.snapshot.root}.clone", version=0),
-    "transaction": set_version,
-    "checkpoint": DeltaTable.checkpoint,
-    "clean_up_log": DeltaTable.clean_up_log,
+    "transaction": set_version, "checkpoint": DeltaTable.checkpoint, "clean_up_log": DeltaTable.clean_up_log,
     "generate": DeltaTable.generate,
     "changes": lambda table: table.changes(0).files(),
     "files_since": lambda table: table.files_since(0),
-    "detail": DeltaTable.detail,
-    "history": DeltaTable.history,
-    "recompute_stats": DeltaTable.recompute_stats,
+    "detail": DeltaTable.detail, "history": DeltaTable.history, "recompute_stats": DeltaTable.recompute_stats,
     "recompute_stats anew": lambda table: table.recompute_stats(resume=False),
     "recompute_plan": DeltaTable.recompute_plan,
-}
+}  # fmt: skip
 
 
 @pytest.mark.long(gate=1)

@@ -152,14 +152,10 @@ def test_versions_and_files_that_are_gone_are_named(table: DeltaTable, tmp_path:
 # Secrets
 
 PUBLIC = {
-    "aws_region": "eu-west-1",
-    "AWS_ENDPOINT_URL": "http://127.0.0.1:9000",
-    "allow_http": "true",
-    "timeout": "30s",
-    "azure_storage_account_name": "account",
-    "google_service_account": "/etc/account.json",
+    "aws_region": "eu-west-1", "AWS_ENDPOINT_URL": "http://127.0.0.1:9000", "allow_http": "true", "timeout": "30s",
+    "azure_storage_account_name": "account", "google_service_account": "/etc/account.json",
     "aws_virtual_hosted_style_request": "false",
-}
+}  # fmt: skip
 SECRET = "sEcReT-0123456789"
 SECRETS = {
     **dict.fromkeys(

@@ -173,12 +173,8 @@ def test_statistics_are_replaced_by_an_add_that_changes_no_data(folder: Path) ->
     found = {row["path"]: row for row in rows}
     assert (found["a"]["num_records"], found["b"]["num_records"]) == (7, 10)
     assert found["a"]["deletion_vector"] == {
-        "storage_type": "u",
-        "path_or_inline_dv": f"ab{'1':0>18}",
-        "offset": 1,
-        "size_in_bytes": 40,
-        "cardinality": 2,
-    }
+        "storage_type": "u", "path_or_inline_dv": f"ab{'1':0>18}", "offset": 1, "size_in_bytes": 40, "cardinality": 2,
+    }  # fmt: skip
 
 
 def test_the_version_of_an_application_is_not_negative(folder: Path) -> None:

@@ -111,24 +111,16 @@ def test_a_checkpoint_of_a_real_table_is_its_snapshot(table: corpus.CorpusTable,
 def test_nothing_of_an_action_is_lost(table: TableBuilder) -> None:
     full = {
         "partitionValues": {"p": "1", "q": None},
-        "size": 5,
-        "modificationTime": 6,
+        "size": 5, "modificationTime": 6,
         "tags": {"t": None, "u": "v"},
-        "stats": '{"numRecords":1}',
-        "baseRowId": 7,
-        "defaultRowCommitVersion": 8,
-        "clusteringProvider": "liquid",
+        "stats": '{"numRecords":1}', "baseRowId": 7, "defaultRowCommitVersion": 8, "clusteringProvider": "liquid",
         "deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": 4, "sizeInBytes": 5, "cardinality": 6},
-    }
+    }  # fmt: skip
     old = {
-        "deletionTimestamp": NOW,
-        "extendedFileMetadata": True,
+        "deletionTimestamp": NOW, "extendedFileMetadata": True,
         "partitionValues": {"p": "1"},
-        "size": 9,
-        "baseRowId": 3,
-        "defaultRowCommitVersion": 2,
-        "dataChange": False,
-    }
+        "size": 9, "baseRowId": 3, "defaultRowCommitVersion": 2, "dataChange": False,
+    }  # fmt: skip
     txn = {"txn": {"appId": "app", "version": 3, "lastUpdated": 9}}
     domain = {"domainMetadata": {"domain": "d", "configuration": '{"a":1}', "removed": False}}
     dead = {"domainMetadata": {"domain": "dead", "configuration": "{}", "removed": True}}
@@ -205,20 +197,9 @@ def test_expired_transactions_go_where_the_table_says_when(table: TableBuilder) 
 
 
 TYPES = {
-    "i": "integer",
-    "l": "long",
-    "sh": "short",
-    "by": "byte",
-    "d": "double",
-    "f": "float",
-    "dec": "decimal(10,2)",
-    "s": "string",
-    "da": "date",
-    "ts": "timestamp",
-    "ntz": "timestamp_ntz",
-    "bo": "boolean",
-    "bin": "binary",
-}
+    "i": "integer", "l": "long", "sh": "short", "by": "byte", "d": "double", "f": "float", "dec": "decimal(10,2)",
+    "s": "string", "da": "date", "ts": "timestamp", "ntz": "timestamp_ntz", "bo": "boolean", "bin": "binary",
+}  # fmt: skip
 
 
 def schema_string(types: Mapping[str, Any], **of_fields: Mapping[str, Any]) -> str:
@@ -243,16 +224,9 @@ def test_statistics_become_a_struct_of_the_columns_types(table: TableBuilder) ->
     values = {
         "i": -5,
         "l": 2**63 - 1,
-        "sh": 300,
-        "by": -128,
-        "d": 0.1,
-        "f": 0.1,
-        "dec": 12.5,
-        "s": 'é"x',
-        "da": "2020-02-29",
-        "ts": "2020-01-01T00:00:00.123Z",
-        "ntz": "1850-01-01T00:00:00.5",
-    }
+        "sh": 300, "by": -128, "d": 0.1, "f": 0.1, "dec": 12.5, "s": 'é"x', "da": "2020-02-29",
+        "ts": "2020-01-01T00:00:00.123Z", "ntz": "1850-01-01T00:00:00.5",
+    }  # fmt: skip
     nulls = dict.fromkeys(TYPES, 1)
     stats = {"numRecords": 3, "tightBounds": False, "minValues": values, "maxValues": values, "nullCount": nulls}
     [found] = struct_of(table, [stats], TYPES)

@@ -114,20 +114,11 @@ def test_alternatives_prune_if_each_does(table: DeltaTable) -> None:
 @looped(
     "on",
     [
-        "t.id = s.p",
-        "t.p = s.k",
-        "t.c = s.c",
-        "id = 5",
-        "t.id != s.id",
-        "NOT (t.id = s.id)",
-        "t.id + s.id = 10",
-        "t.ts = s.name",
-        "t.d = s.id",
-        "t.p COLLATE UTF8_LCASE = s.p",
-        "some_udf(t.id) = s.id",
+        "t.id = s.p", "t.p = s.k", "t.c = s.c", "id = 5", "t.id != s.id", "NOT (t.id = s.id)", "t.id + s.id = 10",
+        "t.ts = s.name", "t.d = s.id", "t.p COLLATE UTF8_LCASE = s.p", "some_udf(t.id) = s.id",
         "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
     ],
-)
+)  # fmt: skip
 def test_what_spark_may_convert_or_is_not_understood_says_nothing(table: DeltaTable, on: str) -> None:
     assert kept(table, on) == 10
 

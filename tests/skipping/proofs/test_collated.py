@@ -175,16 +175,10 @@ def test_two_spellings_must_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "icu.UNICODE_CI.72.1",
-        "icu.UNICODE_CI.77.1.0.0",
-        "icu.UNICODE_CI.77",
-        "icu.UNICODE_CI",
-        "icu.UNICODE.77.1",
-        "spark.UTF8_LCASE.77.1",
-        "icu.UNICODE_CI_AI.77.1",
-        "x",
+        "icu.UNICODE_CI.72.1", "icu.UNICODE_CI.77.1.0.0", "icu.UNICODE_CI.77", "icu.UNICODE_CI", "icu.UNICODE.77.1",
+        "spark.UTF8_LCASE.77.1", "icu.UNICODE_CI_AI.77.1", "x",
     ],
-)
+)  # fmt: skip
 def test_no_other_collation_or_version_serves(tmp_path: Path, key: str) -> None:
     opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", stats(key, "a", "C")))
     assert kept(opened, "c = 'x'") == ["f"]

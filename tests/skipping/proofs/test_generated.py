@@ -82,15 +82,11 @@ def days(*texts: str) -> list[list[str | None]]:
         (t.DATE, "CAST(s AS DATE)", "s = TIMESTAMP_NTZ'2023-01-15 12:00:00'", ["2023-01-15"]),
         (t.DATE, "CAST(s AS DATE)", "s > TIMESTAMP_NTZ'2023-03-01 12:00:00'", ["2023-03-01", "2023-12-31"]),
         (t.DATE, "CAST(s AS DATE)", "s >= TIMESTAMP_NTZ'2023-01-16' AND s < TIMESTAMP_NTZ'2023-03-01'", []),
-        (
-            t.DATE,
-            "CAST(s AS DATE)",
-            "s IN (TIMESTAMP_NTZ'2023-01-15 01:00:00', TIMESTAMP_NTZ'2024-01-01')",
-            ["2023-01-15"],
-        ),
+        (t.DATE, "CAST(s AS DATE)", "s IN (TIMESTAMP_NTZ'2023-01-15 01:00:00', TIMESTAMP_NTZ'2024-01-01')",
+            ["2023-01-15"]),
         (t.DATE, "CAST(s AS DATE)", "year(s) = 2023 AND month(s) = 3", ["2023-03-01"]),
     ],
-)
+)  # fmt: skip
 def test_a_day_of_local_times_is_exact(
     tmp_path: Path, type_: t.DataType, expression: str, where: str, files: list[str]
 ) -> None:

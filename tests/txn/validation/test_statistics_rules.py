@@ -303,18 +303,11 @@ def test_domains_applications_and_provenance_are_well_formed(tmp_path: Path) -> 
 @looped(
     "configuration",
     [
-        "",
-        "x",
-        "[]",
-        "{}",
-        '{"writeVersions":[]}',
-        '{"writeVersions":{"icu.UNICODE":"77"}}',
-        '{"writeVersions":{"icu.UNICODE.77":["77"]}}',
-        '{"writeVersions":{"UNICODE":["77"]}}',
-        '{"writeVersions":{"icu.UNICODE":[77]}}',
-        '{"writeVersions":{"icu.UNICODE":[""]}}',
+        "", "x", "[]", "{}", '{"writeVersions":[]}', '{"writeVersions":{"icu.UNICODE":"77"}}',
+        '{"writeVersions":{"icu.UNICODE.77":["77"]}}', '{"writeVersions":{"UNICODE":["77"]}}',
+        '{"writeVersions":{"icu.UNICODE":[77]}}', '{"writeVersions":{"icu.UNICODE":[""]}}',
     ],
-)
+)  # fmt: skip
 def test_the_domain_of_collations_lists_versions(tmp_path: Path, configuration: str) -> None:
     def act(txn: Transaction) -> None:
         txn.set_domain("collations", configuration)
