@@ -11,6 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import errors
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.statements import queries as statement_queries
 from deltaskip.statements import statement as statement_session
 from deltaskip.statements.required import Required
@@ -180,11 +181,8 @@ def test_insert_overwrite_replace_where_and_partitions(catalog: MemoryCatalog, s
     assert counts()[2] == 1
     sql(catalog, spark, "INSERT INTO db.t PARTITION (p) SELECT 902, 9, 'y', NULL")
     assert counts()[9] == 1
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
+    with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
         sql(catalog, spark, "INSERT OVERWRITE db.t SELECT 903, 3, 'z', NULL")
-    finally:
-        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert counts() == {0: 10, 1: 1, 2: 1, 3: 1, 4: 10, 5: 10, 9: 1}
     sql(catalog, spark, "INSERT OVERWRITE TABLE db.t SELECT 904, 3, 'z', NULL")
     assert counts() == {3: 1}

@@ -15,6 +15,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.session.session_settings import session_settings
 
 pytestmark = [
     pytest.mark.spark,
@@ -202,14 +203,11 @@ def test_partition_values_without_a_zone_need_it(spark: Any, source: Any, tmp_pa
 
 
 def test_sessions_without_ansi_mode_say_so(spark: Any, source: Any, table: ds.DeltaTable) -> None:
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
+    with session_settings(spark, {"spark.sql.ansi.enabled": "false"}):
         with pytest.raises(Exception, match=r"evaluates without ANSI mode.*add option\(.*ansi"):
             source.option("where", "id < 10").load(table.uri).collect()
         told = spark.read.format("deltaskip").option("where", "id < 10").option("ANSI", "false").load(table.uri)
         assert told.count() == 9
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
 
 
 @pytest.mark.long

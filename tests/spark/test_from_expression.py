@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from deltaskip.spark.columns.from_expression import expression_to_node
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.functions.jsons import JSONS
 from deltaskip.sparkexpr.functions.lambdas import LAMBDAS
@@ -219,11 +220,7 @@ def test_functions_of_times_keep_their_kinds_and_units(frame: Any, where: str, n
 
 def test_patterns_are_left_to_a_session_that_reads_them_as_before(spark: Any, frame: Any) -> None:
     wheres = ["from_unixtime(a, 'yyyy') > s", "unix_timestamp(s, 'yyyy') > a", "to_timestamp(s, 'yyyy') IS NULL"]
-    before = spark.conf.get("spark.sql.legacy.timeParserPolicy")
-    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
-    try:
+    with session_settings(spark, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}):
         nodes = [pushed(frame, where) for where in wheres]
-    finally:
-        spark.conf.set("spark.sql.legacy.timeParserPolicy", before)
     assert all(any(isinstance(part, Opaque) for part in walk(node)) for node in nodes)
     assert not any(isinstance(part, Opaque) for where in wheres for part in walk(pushed(frame, where)))

@@ -21,6 +21,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.session.session_settings import session_settings
 from tests import corpus
 from tests.corpus_digests import expected_rows
 from tests.each import each
@@ -548,12 +549,11 @@ def test_parameters_of_statements_have_the_values_that_spark_gives_them(spark: A
 def test_parameters_that_spark_binds_in_the_plan_are_refused(spark: Any, changed: Any, args: Any) -> None:
     setting = "spark.sql.legacy.parameterSubstitution.constantsOnly"
     before = changed(lambda: None)
-    spark.conf.set(setting, "true")
-    try:
-        with pytest.raises(Exception, match=rf"(?s)has parameters.*{setting}.*params=args"):
-            spark.sql(f"DELETE FROM lake.db.changed WHERE id = {':v' if isinstance(args, dict) else '?'}", args)
-    finally:
-        spark.conf.unset(setting)
+    with (
+        session_settings(spark, {setting: "true"}),
+        pytest.raises(Exception, match=rf"(?s)has parameters.*{setting}.*params=args"),
+    ):
+        spark.sql(f"DELETE FROM lake.db.changed WHERE id = {':v' if isinstance(args, dict) else '?'}", args)
     assert changed(lambda: None) == before
 
 

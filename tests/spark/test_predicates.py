@@ -16,6 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, DATE, LONG, STRING, TIMESTAMP
 from tests.builder import TableBuilder, add, bounds
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -80,15 +81,12 @@ def ids(frame: Any) -> list[tuple[int, str]]:
 )  # fmt: skip
 @pytest.mark.long(gate=4)
 def test_rows_near_now_are_those_of_spark(spark: Any, table: ds.DeltaTable, where: str, zone: str) -> None:
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with session_zone(spark, zone):
         scan = table.scan(where, time_zone=zone)
         everything = table.scan().to_spark(spark)
         assert ids(scan.to_spark(spark)) == ids(everything.where(where)) != []
         if "NOT" not in where and "add_months" not in where:
             assert len(scan.files()) <= 14
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_columns_of_spark_that_read_the_clock_prune(spark: Any, table: ds.DeltaTable) -> None:

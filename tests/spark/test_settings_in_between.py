@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import deltaskip as ds
 from deltaskip.spark.read import session_facts
-from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write import parquet_writes
 
 pytestmark = pytest.mark.spark
@@ -93,12 +93,9 @@ def test_a_job_that_writes_does_not_change_the_settings_of_other_threads(
         return write(*args)
 
     monkeypatch.setattr(parquet_writes, "described_jobs", looking)
-    spark.conf.set(TYPE, "INT96")
-    try:
+    with session_settings(spark, {TYPE: "INT96"}):
         table.append(spark.sql("SELECT 7L AS id, timestamp_seconds(7) AS ts"))
         table.optimize(spark=spark)
-    finally:
-        spark.conf.unset(TYPE)
     assert set(seen) == {"INT96"}
     [path] = table.refresh().scan().paths()
     assert pq.read_metadata(path).row_group(0).column(1).physical_type == "INT64"

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.spark.write.stored_text import ALLOW_REFLECTION, _Parsed, _problem, _Tokens
 from tests.builder import TableBuilder
 from tests.extent import some
@@ -151,11 +152,8 @@ def test_every_door_refuses_and_a_trusting_handle_or_session_does_not(session: A
             with pytest.raises(UnsupportedFeature, match="calls reflect"):
                 write(DeltaTable(table.uri))
     table = tables(tmp_path / "session", f"reflect({_HOME})")["generated"]
-    session.conf.set(ALLOW_REFLECTION, "true")
-    try:
+    with session_settings(session, {ALLOW_REFLECTION: "true"}):
         table.append(session.range(1).selectExpr("'a' AS v"))
-    finally:
-        session.conf.unset(ALLOW_REFLECTION)
     assert table.scan().to_arrow()["g"].to_pylist() == [str(Path.home())]
 
 

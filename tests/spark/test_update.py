@@ -17,6 +17,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, Ro
 from tests.dml.tables import DDL, actions_of, files_below, row_ids_of, rows, rows_of
 from tests.dml.test_sequences import Row
 from tests.dml.test_update import images_of
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -270,11 +271,8 @@ def test_values_of_every_type_pass_through_this_process_unchanged(
         return sorted(str(row) for row in rows.collect())
 
     before = texts()
-    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
-    try:
+    with session_zone(spark, "America/Los_Angeles"):
         changed = DeltaTable(table.uri).update({"id": "id + 1000"}, "id % 4 = 1 OR hash(id) = 0", spark)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert changed.metrics["numUpdatedRows"] == 10
     assert texts() == before
     assert DeltaTable(table.uri).scan("id >= 1000").to_spark(spark).count() == 10
