@@ -501,9 +501,7 @@ class _Late(Exception):
 
 
 @pytest.mark.parametrize("place", ["read", "list_from", "open_input", "put_if_absent"])
-def test_what_a_signal_handler_raises_passes_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_what_a_signal_handler_raises_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     class Handler:
         def method(self, number: int, frame: object) -> None:
             raise error

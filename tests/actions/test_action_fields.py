@@ -100,9 +100,7 @@ def test_the_table_has_the_keys_and_types_of_the_protocol() -> None:
     ],
     ids=lambda value: getattr(value, "action", ""),
 )
-def test_a_dataclass_has_the_fields_of_its_action_and_defaults_for_those_not_required(
-    action: ActionFields, type_: Any
-) -> None:
+def test_a_dataclass_has_the_fields_of_its_action_and_defaults_for_the_rest(action: ActionFields, type_: Any) -> None:
     assert {f.name for f in fields(type_)} == set(action.logged)
     without_default = {f.name for f in fields(type_) if f.default is MISSING}
     # The log requires dataChange of a cdc action, and it is always false.
@@ -150,9 +148,7 @@ def test_a_checkpoints_structs_have_the_keys_of_the_table() -> None:
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**63 - 1])
 @pytest.mark.parametrize("name", ["offset", "sizeInBytes"])
-def test_a_number_beyond_its_columns_width_is_refused_by_the_kernel_and_the_dataclass_alike(
-    name: str, value: int
-) -> None:
+def test_a_number_beyond_its_columns_width_is_refused_by_kernel_and_dataclass_alike(name: str, value: int) -> None:
     add = members(ADD_FIELDS)
     add["deletionVector"][name] = value
     wanted = f"{name} is not a 32-bit integer"

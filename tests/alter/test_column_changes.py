@@ -136,9 +136,7 @@ def test_rule_57_statistics_columns_are_renamed_and_dropped_along(tmp_path: Path
         (ds.DeleteColumn("g"), None),
     ],
 )
-def test_rule_57_columns_that_something_depends_on_stay(
-    tmp_path: Path, change: ds.TableChange, why: str | None
-) -> None:
+def test_rule_57_columns_that_others_depend_on_stay(tmp_path: Path, change: ds.TableChange, why: str | None) -> None:
     columns = (
         "p STRING, q INT, st STRUCT<a: INT, b: INT>, g INT GENERATED ALWAYS AS (st.a + 1), only STRUCT<one: INT>, "
         "arr ARRAY<STRUCT<x: INT>>"

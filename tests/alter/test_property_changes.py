@@ -113,9 +113,7 @@ def test_properties_that_cannot_be_removed_are_refused_by_name(tmp_path: Path, n
 
 
 @pytest.mark.parametrize(("before", "after"), [("none", "id"), ("name", "none"), ("name", "id"), ("id", "name")])
-def test_rule_58_modes_of_column_mapping_that_need_a_rewrite_are_refused(
-    tmp_path: Path, before: str, after: str
-) -> None:
+def test_rule_58_column_mapping_that_needs_a_rewrite_is_refused(tmp_path: Path, before: str, after: str) -> None:
     table = table_of(tmp_path, "id BIGINT", properties={"delta.columnMapping.mode": before})
     with pytest.raises(UnsupportedFeature, match=f"cannot be changed from {before} to {after}"):
         table.alter(ds.SetProperty("delta.columnMapping.mode", after))

@@ -220,9 +220,7 @@ def test_rule_28_defaults_are_set_for_rows_to_come(tmp_path: Path) -> None:
         ("nope", "3", "no column nope"),
     ],
 )
-def test_rule_28_defaults_that_no_row_could_have_are_refused(
-    tmp_path: Path, column: str, expression: str, why: str
-) -> None:
+def test_rule_28_defaults_of_no_row_are_refused(tmp_path: Path, column: str, expression: str, why: str) -> None:
     columns = (
         "id BIGINT, s STRING, tiny TINYINT, day DATE, ident BIGINT GENERATED ALWAYS AS IDENTITY, "
         "g BIGINT GENERATED ALWAYS AS (id + 1), st STRUCT<x: INT>, v VARIANT"

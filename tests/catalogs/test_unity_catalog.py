@@ -79,9 +79,7 @@ def test_ctas_and_rtas_of_external_tables(server: UnityServer, cat: UnityCatalog
         cat.stage_replace("db.e", COLUMNS, properties={"location": str(tmp_path / "other")})
 
 
-def test_a_table_that_exists_is_registered_at_its_version(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_a_table_is_registered_at_its_version(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "e", COLUMNS, properties={"k": "v"})
     table.append(rows(1))
     assert ids_of(cat.register_table("db.e", str(tmp_path / "e"))) == [1]
@@ -192,9 +190,7 @@ def test_a_creation_whose_answer_is_lost_is_looked_up(server: UnityServer, cat: 
     assert ids_of(cat.load_table("db.t")) == [1] == ids_of(cat.load_table("db.e"))
 
 
-def test_of_two_creations_of_one_name_the_second_fails_and_leaves_nothing(
-    server: UnityServer, cat: UnityCatalog
-) -> None:
+def test_of_two_creations_of_a_name_the_second_fails_and_leaves_nothing(server: UnityServer, cat: UnityCatalog) -> None:
     with cat.stage_create("db.t", COLUMNS) as mine:
         mine.append(rows(1))
         cat.create_table("db.t", COLUMNS).append(rows(2))
@@ -205,9 +201,7 @@ def test_of_two_creations_of_one_name_the_second_fails_and_leaves_nothing(
     assert folders == [server.table("main.db.t").folder]
 
 
-def test_requests_that_change_nothing_are_repeated(
-    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_are_repeated(server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
     cat.create_table("db.t", COLUMNS)
     errors: list[Exception] = [Lost(), Refusal(503, "", "busy"), Refusal(429, "TooManyRequestsException", "slowly")]

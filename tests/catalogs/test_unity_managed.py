@@ -250,9 +250,7 @@ def test_a_lost_answer_is_looked_up_before_the_commit_is_tried_again(
         assert len(posts) == 2
 
 
-def test_another_writer_s_commit_after_a_lost_answer_is_no_commit_of_ours(
-    server: UnityServer, cat: UnityCatalog
-) -> None:
+def test_another_s_commit_after_a_lost_answer_is_no_commit_of_ours(server: UnityServer, cat: UnityCatalog) -> None:
     table, other = cat.create_table("db.t", COLUMNS), cat.load_table("db.t")
 
     def lose(when: str, method: str, path: str, body: Any) -> None:
@@ -488,9 +486,7 @@ def test_a_published_commit_is_read_when_the_staged_one_is_gone(server: UnitySer
     assert ids(reader) == [2]
 
 
-def test_cleaning_up_the_log_deletes_staged_commits_that_a_checkpoint_replaces(
-    server: UnityServer, cat: UnityCatalog
-) -> None:
+def test_log_clean_up_deletes_staged_commits_that_a_checkpoint_replaces(server: UnityServer, cat: UnityCatalog) -> None:
     from deltaskip.log.cleanup import clean_up_log
 
     server.permitted = ["METADATA_CLEANUP"]
@@ -625,9 +621,7 @@ def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("error", [Lost(), Refusal(503, "ServiceUnavailable", "busy")], ids=["lost", "503"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_the_place_of_a_new_table_is_asked_for_again(
-    server: UnityServer, cat: UnityCatalog, error: Exception, when: str
-) -> None:
+def test_the_place_of_a_new_table_is_asked(server: UnityServer, cat: UnityCatalog, error: Exception, when: str) -> None:
     left = [1]
 
     def disturb(now: str, method: str, path: str, body: Any) -> None:

@@ -229,9 +229,7 @@ def test_listing_reads_each_folder_once(warehouse: WarehouseCatalog, monkeypatch
 
 
 @pytest.mark.parametrize("left", ["_last_checkpoint", f"{3:020d}.crc", f"{3:020d}.json"])
-def test_files_that_a_late_writer_left_do_not_prevent_a_table(
-    warehouse: WarehouseCatalog, tmp_path: Path, left: str
-) -> None:
+def test_files_of_a_late_writer_do_not_prevent_a_table(warehouse: WarehouseCatalog, tmp_path: Path, left: str) -> None:
     log = tmp_path / "wh/db/t/_delta_log"
     log.mkdir(parents=True)
     (log / left).write_text("{}")

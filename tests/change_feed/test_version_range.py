@@ -207,9 +207,7 @@ def test_a_missing_commit_in_between_is_corrupt(tmp_path: Path, in_commit: str) 
 
 @pytest.mark.parametrize("checkpoint", range(1, 5))
 @pytest.mark.parametrize("changed", range(2, 5))
-def test_rows_have_the_columns_of_the_last_version_wherever_a_checkpoint_is(
-    tmp_path: Path, checkpoint: int, changed: int
-) -> None:
+def test_rows_have_the_last_columns_wherever_a_checkpoint_is(tmp_path: Path, checkpoint: int, changed: int) -> None:
     """Columns are added by a version in the range or after it, before or after the checkpoint of the table."""
     feed, more = Feed(tmp_path), StructType((*SCHEMA.fields, StructField("x", STRING)))
     for version in range(1, 5):
@@ -284,9 +282,7 @@ def test_a_dropped_and_created_column_is_refused_by_name_and_version(tmp_path: P
         (column("id"), column("a", physical="x", number=2), column("c", number=3)),
     ],
 )
-def test_dropped_renamed_and_added_columns_are_read_with_the_last_schema(
-    tmp_path: Path, new: tuple[StructField, ...]
-) -> None:
+def test_dropped_renamed_and_added_columns_have_the_last_schema(tmp_path: Path, new: tuple[StructField, ...]) -> None:
     """Rule 57; delta-spark refuses the first two."""
     feed = changed(tmp_path, StructType((column("id"), column("a", physical="x", number=2))), StructType(new))
     scan = feed.table.changes(0)
@@ -326,9 +322,7 @@ def test_a_column_that_restore_brings_back_has_its_values(tmp_path: Path, mode: 
 @pytest.mark.parametrize(
     ("old", "new", "allowed"), [(INTEGER, LONG, True), (LONG, INTEGER, True), (LONG, STRING, False)]
 )
-def test_types_may_widen_and_integers_become_narrower(
-    tmp_path: Path, old: DataType, new: DataType, allowed: bool
-) -> None:
+def test_types_may_widen_and_integers_get_narrower(tmp_path: Path, old: DataType, new: DataType, allowed: bool) -> None:
     feed = changed(tmp_path, StructType((StructField("a", old),)), StructType((StructField("A", new),)), ON)
     if allowed:
         assert bounds(feed.table) == (0, 3)

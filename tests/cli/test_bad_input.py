@@ -213,9 +213,7 @@ def test_debug_adds_the_traceback(run: Run, tmp_path: Path) -> None:
         assert ran.err.splitlines()[-1].startswith("deltaskip: error: ")
 
 
-def test_a_fault_of_the_program_is_told_from_bad_input(
-    run: Run, customers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_ours_is_told_from_bad_input(run: Run, customers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.table.table.DeltaTable.scan", raising(ZeroDivisionError("by zero")))
     ran = run("files", customers)
     assert (ran.status, ran.out) == (1, "")

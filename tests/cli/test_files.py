@@ -162,9 +162,7 @@ def test_asking_for_help_loads_no_heavy_library() -> None:
     assert finished.stdout.endswith("set()\n")
 
 
-def test_files_of_a_large_table_are_counted_for_programs_only(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_files_are_counted_for_programs_only(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = LogBuilder(tmp_path / "t")
     builder.checkpoint(0, *[log_add(f"f{i}") for i in range(5)])
     assert "version 0: 5 of 5 files" in run("files", tmp_path / "t").out

@@ -214,10 +214,7 @@ def test_columns_that_a_file_lacks_are_null(tmp_path: Path) -> None:
         ({"id": [1], "st": pa.array([{"z": 1}])}, "it has the field st.z, which the table lacks; it has a"),
         ({"id": [1], "l": [["x"]]}, "its column l.element is STRING, and INT in the table"),
         ({"id": [1], "m": [1]}, "its column m is BIGINT, and map<string,int> in the table"),
-        (
-            {"id": [1], "name": pa.array([1], pa.time64("us"))},
-            ".*name has a type of Parquet that Spark does not read",
-        ),
+        ({"id": [1], "name": pa.array([1], pa.time64("us"))}, ".*name has a type of Parquet that Spark does not read"),
         # Spark 4.1 reads the type UNKNOWN of Parquet as INT.
         ({"id": pa.array([None])}, "its column id is INT, and BIGINT in the table"),
         ({"name": ["x"]}, "it lacks the column id, which is NOT NULL"),
@@ -437,9 +434,7 @@ def test_duplicates_and_active_files_are_refused(tmp_path: Path) -> None:
         ([1], ds.InvalidArgumentType, "Each of paths"),
     ],
 )
-def test_paths_that_name_no_data_file_are_refused(
-    tmp_path: Path, paths: Any, error: type[ds.DeltaSkipError], why: str
-) -> None:
+def test_paths_of_no_data_are_refused(tmp_path: Path, paths: Any, error: type[ds.DeltaSkipError], why: str) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
     (tmp_path / "t/empty").mkdir()
     (tmp_path / "t/text.parquet").write_text("not Parquet at all")

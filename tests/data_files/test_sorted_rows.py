@@ -54,9 +54,7 @@ def test_nested_columns_and_texts() -> None:
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mapped", [False, True])
-def test_each_of_many_files_is_sorted_and_memory_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool
-) -> None:
+def test_each_file_is_sorted_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool) -> None:
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 8_000)
     monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 40_000)
     catalog = ds.catalog(f"warehouse:{tmp_path}")

@@ -129,9 +129,7 @@ class TestWhere:
         assert info_of(table)["operationMetrics"]["numRemovedFiles"] == "1"
 
     @pytest.mark.parametrize("properties", [{}, VECTORS])
-    def test_rule_50_a_file_that_loses_its_last_row_is_removed(
-        self, tmp_path: Path, properties: dict[str, str]
-    ) -> None:
+    def test_rule_50_a_file_without_rows_left_is_removed(self, tmp_path: Path, properties: dict[str, str]) -> None:
         table = made(tmp_path, **properties)
         table.overwrite(rows([]), where="id % 2 = 0")
         table.overwrite(rows([]), where="id % 2 = 1")
@@ -411,9 +409,7 @@ def test_void_columns_and_columns_of_every_type_are_copied(tmp_path: Path, mode:
     assert [repr(row) for row in rows_of(table)] == [repr({"v": None, **row}) for row in given.to_pylist()]
 
 
-def test_rule_71_a_failure_deletes_what_it_wrote_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rule_71_a_failure_deletes_only_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, properties in enumerate([{}, VECTORS, {**FEED, **TRACKED}]):
         table = made(tmp_path / str(number), ("p",), **properties)
         table.overwrite(rows([]), where="id = 4")

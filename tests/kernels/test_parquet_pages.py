@@ -393,9 +393,7 @@ def test_copies_of_snappy_at_every_distance(start: bytes, copies: list[tuple[int
     st.lists(st.tuples(st.integers(4, 11), st.integers(1, 12), st.integers(0, 9), st.integers(1, 9)), max_size=12),
     st.integers(0, 40),
 )
-def test_integers_that_follow_each_other_in_snappy(
-    start: bytes, runs: list[tuple[int, int, int, int]], left_out: int
-) -> None:
+def test_integers_in_sequence_in_snappy(start: bytes, runs: list[tuple[int, int, int, int]], left_out: int) -> None:
     """Each run repeats a copy and a listed text, as of numbers of eight bytes; a body that is cut short is refused."""
     parts, size = [bytes([len(start) - 1 << 2]), start], len(start)
     for copied, listed, times, distance in runs:

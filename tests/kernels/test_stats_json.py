@@ -59,9 +59,7 @@ def assert_like_twin(rows: list[str | None], wanted: list[tuple[str, ...]], larg
 
 @settings(max_examples=extent(40, 100))
 @given(st.lists(st.none() | spelled(values), max_size=6), paths, st.booleans())
-def test_leaves_come_out_as_the_twin_takes_them(
-    rows: list[str | None], wanted: list[tuple[str, ...]], large: bool
-) -> None:
+def test_leaves_are_as_the_twin_takes_them(rows: list[str | None], wanted: list[tuple[str, ...]], large: bool) -> None:
     assert_like_twin(rows, wanted, large)
 
 

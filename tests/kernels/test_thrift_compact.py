@@ -33,9 +33,7 @@ def test_fields_with_their_kinds_are_written_as_they_were(fields: dict[int, Any]
 
 
 @given(structs(3), st.integers(1, 5), st.binary(max_size=3))
-def test_what_is_nested_deeper_is_bytes_and_written_as_it_was(
-    fields: dict[int, Any], levels: int, behind: bytes
-) -> None:
+def test_what_is_nested_deeper_is_bytes_written_as_it_was(fields: dict[int, Any], levels: int, behind: bytes) -> None:
     written = thrift_struct(fields)
     found = read_fields(written + behind, levels)
     assert write_fields(found) == written

@@ -163,9 +163,7 @@ def test_a_protected_version_that_is_none_stops_the_clean_up(table: TableBuilder
         ({"minReaderVersion": 1, "minWriterVersion": 8}, "writer version 8"),
     ],
 )
-def test_the_log_of_a_table_that_is_not_understood_is_left_alone(
-    table: TableBuilder, protocol: dict[str, object], named: str
-) -> None:
+def test_a_log_not_understood_is_left_alone(table: TableBuilder, protocol: dict[str, object], named: str) -> None:
     build(table, [60, 59, 58], [1])
     table.commit({"protocol": protocol})
     with pytest.raises(UnsupportedFeature, match=f"needs {named}, which deltaskip does not support"):
@@ -248,9 +246,7 @@ def test_what_a_killed_writer_left_goes_after_a_day(table: TableBuilder) -> None
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 @pytest.mark.parametrize("clean_up", [lambda t: t.clean_up_log(), lambda t: t.append({"id": [9], "p": [9]})])
-def test_a_table_can_be_read_after_its_own_clean_up(
-    tmp_path: Path, policy: str, clean_up: Callable[[Any], Any]
-) -> None:
+def test_a_table_is_read_after_its_own_clean_up(tmp_path: Path, policy: str, clean_up: Callable[[Any], Any]) -> None:
     """Columns of the checkpoint that no scan has needed yet are read from the one that is left."""
     path = tmp_path / "t"
     properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": "5"}

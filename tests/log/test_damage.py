@@ -236,9 +236,7 @@ def test_of_very_many_damaged_checkpoints_some_are_tried(five: TableBuilder, mon
     assert len(opened) == 100
 
 
-def test_a_commit_that_its_writer_takes_back_is_not_damage(
-    table: TableBuilder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_its_writer_took_back_is_no_damage(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that had opened a dropped table may commit to the next one at its path, and deletes that commit."""
     monkeypatch.undo()  # the pauses are those of the package
     table.commit(add("f0"))

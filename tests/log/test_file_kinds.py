@@ -99,9 +99,7 @@ def test_a_commit_before_the_checkpoint_does_not_matter(five: TableBuilder, kind
         f"checkpoint.{UUID}.json",
     ],
 )
-def test_a_checkpoint_gives_way_to_the_commits_and_is_named_without_them(
-    five: TableBuilder, kind: str, suffix: str
-) -> None:
+def test_a_checkpoint_gives_way_to_commits_and_is_named_alone(five: TableBuilder, kind: str, suffix: str) -> None:
     put(kind, five.log / log_name(3, suffix))
     assert five.paths() == ALL
     five.clean_up(4)
@@ -261,9 +259,7 @@ def test_a_large_commit_is_read_in_pieces(five: TableBuilder, monkeypatch: pytes
         five.load()
 
 
-def test_files_of_very_long_commits_are_not_kept_until_they_are_asked_for(
-    five: TableBuilder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_very_long_commits_are_kept_if_asked_for(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     txns = [{"txn": {"appId": f"a{i}", "version": i}} for i in range(9)]
     five.commit(*[add(f"g{i:04d}") for i in range(3000)], *txns, {"commitInfo": {"operation": "WRITE", "txnId": "5"}})
     whole = five.load()

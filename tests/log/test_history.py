@@ -73,9 +73,7 @@ def test_history_begins_where_the_commits_begin(hourly: TableBuilder) -> None:
 @pytest.mark.parametrize(
     ("timestamp_ms", "version"), [(HOUR, 0), (HOUR + 1, 0), (2 * HOUR - 1, 0), (2 * HOUR, 1), (5 * HOUR, 4)]
 )
-def test_the_latest_version_at_or_before_the_time_is_found(
-    hourly: TableBuilder, timestamp_ms: int, version: int
-) -> None:
+def test_the_latest_version_up_to_the_time_is_found(hourly: TableBuilder, timestamp_ms: int, version: int) -> None:
     assert at(hourly, timestamp_ms) == version
 
 

@@ -51,9 +51,7 @@ def test_an_add_or_cdc_without_a_required_field_is_named(table: TableBuilder) ->
 
 
 @pytest.mark.parametrize("damage", ["", "no checkpoint", "torn checkpoint", "torn hint", "a stray"])
-def test_an_earlier_version_needs_no_file_of_later_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
+def test_an_earlier_version_needs_no_later_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     """Of a long log, the files from the newest checkpoint before the version on; the whole log if that is damaged."""
     table = ds.DeltaTable.create(tmp_path, "id BIGINT", properties={"delta.checkpointInterval": "4"})
     for i in range(14):

@@ -409,9 +409,7 @@ def test_a_folder_that_cannot_be_read_stops_it(tmp_path: Path) -> None:
     assert (tmp_path / "t" / "f").exists()
 
 
-def test_files_of_a_version_that_is_restored_in_the_meantime_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_a_version_restored_meanwhile_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(tmp_path / "t")
     table.append(rows(range(3)))
     table.delete()
@@ -475,9 +473,7 @@ def test_sidecars_that_no_checkpoint_needs_go(tmp_path: Path) -> None:
     assert len(rows_of(DeltaTable(tmp_path / "t"))) == 3
 
 
-def test_files_are_compared_in_arrow_and_only_candidates_are_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_compared_in_arrow_and_candidates_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(tmp_path / "t")
     log = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
     names = [f"f{i}.parquet" for i in range(500)]

@@ -441,9 +441,7 @@ ODD = """
 
 @pytest.mark.parametrize("text", [line.strip() for line in ODD.strip().splitlines()])
 @pytest.mark.parametrize("of", ["scan", "limit", "changes"])
-def test_duckdb_finds_rows_by_its_own_order_of_numbers_and_by_nanoseconds(
-    odd_keys: ds.DeltaTable, of: str, text: str
-) -> None:
+def test_duckdb_finds_rows_by_its_own_order_and_by_nanoseconds(odd_keys: ds.DeltaTable, of: str, text: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     query, _, wanted = text.partition("; ")
     found: Any = {

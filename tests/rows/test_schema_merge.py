@@ -86,9 +86,7 @@ def test_metadata_of_existing_columns_is_kept_and_new_columns_keep_what_describe
         (t.INTEGER, t.STRING, False),
     ],
 )
-def test_types_become_wider_only_where_delta_does_it_by_itself(
-    before: t.DataType, after: t.DataType, expected: bool
-) -> None:
+def test_types_widen_only_where_delta_does_it_itself(before: t.DataType, after: t.DataType, expected: bool) -> None:
     assert widens(before, after) is expected
     one, other = (t.StructType((t.StructField("c", each),)) for each in (before, after))
     found = merged_schema(one, other, TableProperties(WIDENING), "t").fields[0]
@@ -259,9 +257,7 @@ TYPES: st.SearchStrategy[t.DataType] = st.recursive(
 
 
 @given(structs(TYPES), structs(TYPES), st.booleans())
-def test_merging_keeps_what_is_there_takes_what_comes_and_is_done_once(
-    table: t.StructType, rows: t.StructType, widening: bool
-) -> None:
+def test_merging_keeps_what_is_there_and_is_done_once(table: t.StructType, rows: t.StructType, widening: bool) -> None:
     properties = TableProperties(WIDENING if widening else {})
     try:
         after = merged_schema(table, rows, properties, "t")

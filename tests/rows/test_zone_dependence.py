@@ -47,9 +47,7 @@ INDEPENDENT = (
         ("id INT, ts TIMESTAMP", "id INT", "ts > '2026-01-01'", "rule"),
     ],
 )
-def test_conversions_and_expressions_of_times_depend_on_it(
-    table: str, rows: str, check: str | None, found: str | None
-) -> None:
+def test_times_and_their_conversions_depend_on_it(table: str, rows: str, check: str | None, found: str | None) -> None:
     properties = TableProperties({} if check is None else {"delta.constraints.c": check}, "/t")
     said = zone_dependent(plan_rows(parse_columns(table), properties, parse_columns(rows)))
     assert (said is None) == (found is None), said

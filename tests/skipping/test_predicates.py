@@ -184,9 +184,7 @@ def test_strict_scans_are_refused_where_nothing_prunes(table: ds.DeltaTable, whe
         ("i IS NOT NULL", ["a", "b"]),
     ],
 )
-def test_strict_scans_are_accepted_where_some_part_prunes(
-    table: ds.DeltaTable, where: str | None, files: list[str]
-) -> None:
+def test_strict_scans_need_some_part_that_prunes(table: ds.DeltaTable, where: str | None, files: list[str]) -> None:
     assert kept(table, where, strict=True) == files
 
 

@@ -69,9 +69,7 @@ ROWS = pa.table(
 DDL = ", ".join(["id BIGINT", *(f"{name} {declared}" for name, (declared, _, _) in COLUMNS.items())])
 
 
-def test_a_merge_of_arrow_rows_stores_what_was_given(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_merge_of_arrow_rows_stores_them_all(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = connect_session(spark)
     plain = ds.DeltaTable.create(tmp_path / "plain", DDL)
     plain.append(ROWS)

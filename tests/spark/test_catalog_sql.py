@@ -135,9 +135,7 @@ def test_fields_of_structs_are_given_by_position_too(catalog: MemoryCatalog, spa
         sql(catalog, spark, "INSERT INTO db.s SELECT 5, named_struct('a', 1)")
 
 
-def test_fields_in_another_order_are_refused_where_the_form_of_the_statement_decides(
-    catalog: MemoryCatalog, spark: Any
-) -> None:
+def test_fields_in_another_order_are_refused_where_the_form_decides(catalog: MemoryCatalog, spark: Any) -> None:
     """delta-spark 4.4 stores these by name, though the same values under other names of columns by position."""
     sql(catalog, spark, "CREATE TABLE db.s (id INT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<c: INT, d: INT>>)")
     turned = "named_struct('b', 1, 'a', 2)", "array(named_struct('d', 3, 'c', 4))"

@@ -233,9 +233,7 @@ def test_a_restarted_stream_reads_old_and_new_rows_in_the_new_columns(tmp_path: 
         ({"maxBytesPerTrigger": "0"}, "maxBytesPerTrigger must be 1 or more"),
     ],
 )
-def test_options_that_a_stream_of_changes_does_not_take_are_refused(
-    tmp_path: Path, options: dict[str, str], message: str
-) -> None:
+def test_options_unfit_for_changes_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
     table = made(tmp_path / "t", FEED)
     with pytest.raises(InvalidArgument, match=message):
         reader(table, **{"readChangeFeed": "true", **options})

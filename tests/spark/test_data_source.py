@@ -114,9 +114,7 @@ def test_wrong_options_of_streams_are_named_before_the_stream_starts(
         lambda spark, path: spark.range(1).writeTo("named").using("deltaskip").create(),
     ],
 )
-def test_tables_of_the_session_say_what_to_write_instead(
-    spark: Any, source: Any, table: ds.DeltaTable, make: Any
-) -> None:
+def test_tables_of_the_session_say_what_to_write(spark: Any, source: Any, table: ds.DeltaTable, make: Any) -> None:
     with pytest.raises(
         Exception, match=r"ds\.register_view\(spark, 'name'.*ds\.install_catalog\(spark, 'lake', "
     ) as raised:
@@ -151,9 +149,7 @@ def zoned(spark: Any, tmp_path: Path) -> Any:
         "NOT (ts > '2025-03-09')",
     ],
 )
-def test_a_predicate_that_depends_on_the_time_zone_needs_it(
-    spark: Any, source: Any, zoned: ds.DeltaTable, where: str
-) -> None:
+def test_predicates_of_the_time_zone_need_it(spark: Any, source: Any, zoned: ds.DeltaTable, where: str) -> None:
     with pytest.raises(Exception, match=r"may depend on the time zone of the session.*add option\(.*timeZone"):
         source.option("where", where).load(zoned.uri).collect()
     expected = sorted(row.id for row in zoned.scan().to_spark(spark).where(where).collect())

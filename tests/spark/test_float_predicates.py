@@ -126,9 +126,7 @@ if not pyspark.__version__.startswith("3."):
 
 
 @pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="refused with Spark 3.5")
-def test_an_installed_catalog_finds_nan_and_both_zeros(
-    spark: Any, tmp_path: Path, expected: dict[str, list[int]]
-) -> None:
+def test_an_installed_catalog_finds_nan_and_zeros(spark: Any, tmp_path: Path, expected: dict[str, list[int]]) -> None:
     catalog = ds.catalog(f"warehouse:{tmp_path / 'lake'}")
     catalog.create_namespace("db")
     with ds.install_catalog(spark, "lake", catalog):

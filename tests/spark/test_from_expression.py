@@ -60,9 +60,7 @@ def pushed(frame: Any, where: str) -> Node:
         ("try_to_timestamp(s) IS NULL", "a cast"),
     ],
 )
-def test_functions_that_give_null_where_they_fail_are_not_taken_for_those_that_raise(
-    frame: Any, where: str, name: str
-) -> None:
+def test_functions_that_give_null_are_not_taken_for_those_that_raise(frame: Any, where: str, name: str) -> None:
     parts = list(walk(pushed(frame, where)))
     called = {part.name for part in parts if isinstance(part, Call)}
     unsafe = [part for part in parts if isinstance(part, Cast) and not part.safe and part.type.name == "date"]  # type: ignore[attr-defined]

@@ -396,9 +396,7 @@ def changed(catalog: Any, lake: Any) -> Iterator[Any]:
     lake("DROP TABLE lake.db.changed")
 
 
-def test_rows_are_changed_by_every_statement_as_by_sql_of_the_catalog(
-    spark: Any, lake: Any, catalog: Any, changed: Any
-) -> None:
+def test_rows_are_changed_by_statements_as_by_the_catalog(spark: Any, lake: Any, catalog: Any, changed: Any) -> None:
     before = changed(lambda: None)
 
     def check(statement: str) -> None:

@@ -289,9 +289,7 @@ def test_files_are_pruned_by_the_keys_of_the_source(spark: Any, tmp_path: Path) 
 # Rule 43
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [VECTORS, VECTORS | FEED])
-def test_a_source_that_is_not_deterministic_is_computed_once(
-    spark: Any, tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_a_source_without_determinism_is_computed_once(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
     table = made(tmp_path, "id INT, v INT, r DOUBLE", pa.table({"id": range(50), "v": range(50)}),
                  properties=properties)  # fmt: skip
     keys = (F.rand() * 100).cast("int").alias("id")
@@ -331,9 +329,7 @@ def test_generated_columns_are_computed_again_and_given_ones_compared(spark: Any
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", ["ALWAYS", "BY DEFAULT"])
 @pytest.mark.parametrize("properties", [VECTORS, FEED])
-def test_identity_columns_are_filled_for_inserted_rows(
-    spark: Any, tmp_path: Path, kind: str, properties: dict[str, str]
-) -> None:
+def test_inserted_rows_get_identity_columns(spark: Any, tmp_path: Path, kind: str, properties: dict[str, str]) -> None:
     table = made(tmp_path, f"id INT, v INT, k BIGINT GENERATED {kind} AS IDENTITY", properties=properties)
     clauses = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
     clauses.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute()
@@ -418,9 +414,7 @@ def test_a_table_may_be_merged_into_itself(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("alias", ["s", None])
-def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
-    spark: Any, tmp_path: Path, alias: str | None
-) -> None:
+def test_a_source_may_have_the_name_of_its_frame_and_own_columns(spark: Any, tmp_path: Path, alias: str | None) -> None:
     table = made(tmp_path, properties=VECTORS)
     given = source(spark, (1, 10), (4, 40))
     frame = given if alias else given.alias("s")

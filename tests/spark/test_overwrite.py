@@ -74,9 +74,7 @@ def test_files_of_many_rows_are_marked_at_their_positions(spark: Any, tmp_path: 
     assert table.scan().to_spark(spark).where("y = 1").count() == 3
 
 
-def test_rows_are_found_where_marks_are_sent_as_numbers(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_found_by_marks_sent_as_numbers(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.settings.options.deleted_rows", "positions")
     table = made(spark, tmp_path, **FEED)
     table.overwrite(rows(spark, 200, 201), where="id BETWEEN 20 AND 29 OR id > 100")

@@ -48,9 +48,7 @@ def partitioned(root: Path, kind: t.DataType = t.STRING) -> MadeTable:
     return MadeTable(root, struct(id=t.LONG, p=kind), ("p",))
 
 
-def test_directories_that_say_what_the_log_says_are_one_scan(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_directories_of_the_log_are_one_scan(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = partitioned(tmp_path)
     for i in range(100):
         table.add(f"p=v{i}/a.parquet", ids(i), {"p": f"v{i}"})

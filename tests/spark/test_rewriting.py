@@ -117,9 +117,7 @@ def test_the_sessions_settings_stay(spark: Any, tmp_path: Path) -> None:
     assert [spark.conf.get(name) for name in names] == before
 
 
-def test_what_one_engine_cannot_rewrite_the_other_does(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_engine_cannot_do_the_other_does(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     days = pa.array([-(1970 - 1500) * 365], pa.int32()).cast(pa.date32())
     metadata = {b"org.apache.spark.legacyDateTime": b"", b"org.apache.spark.version": b"3.5.0"}

@@ -167,9 +167,7 @@ def test_jobs_compress_files_as_the_table_says_or_else_as_the_session_does(spark
     assert codecs({"delta.parquet.compression.codec": "zstd"}) == {"ZSTD"}
 
 
-def test_a_write_whose_files_lack_rows_of_the_job_is_not_committed(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_lacks_rows_is_not_committed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.spark.write import parquet_writes, write_dataframe
 
     listed = parquet_writes.write_parquet
@@ -183,9 +181,7 @@ def test_a_write_whose_files_lack_rows_of_the_job_is_not_committed(
 
 
 @pytest.mark.usefixtures("found_by_a_job")
-def test_a_missing_or_damaged_file_is_an_error_although_the_session_ignores_such_files(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_a_missing_or_damaged_file_is_an_error_where_the_session_ignores_it(spark: Any, tmp_path: Path) -> None:
     settings = {"spark.sql.files.ignoreMissingFiles": "true", "spark.sql.files.ignoreCorruptFiles": "true"}
 
     def check(damage: str) -> None:
@@ -345,9 +341,7 @@ def test_a_struct_is_not_null_because_files_lack_the_fields_that_are_read(spark:
         each(("none", "name", "id"), check)
 
 
-def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything_else(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_strict_store_assignment_stores_what_spark_widens_and_nothing_else(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql.types import _parse_datatype_string
 
     from deltaskip.rows.store import assignable, widens
@@ -384,9 +378,7 @@ def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything
 
 
 @pytest.mark.usefixtures("found_by_a_job")
-def test_deletion_vectors_are_read_and_written_by_sessions_that_read_parquet_by_its_other_source(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_deletion_vectors_are_read_and_written_with_the_other_parquet_source(spark: Any, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
     table.append(pa.table({"id": range(10)}))
     table.delete("id = 3")

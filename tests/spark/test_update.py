@@ -40,9 +40,7 @@ def found(table: DeltaTable, spark: Any) -> list[Row]:
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [FEED, {**FEED, **VECTORS}, {**FEED, **VECTORS, **IDS}])
 @pytest.mark.parametrize("where", ["x > 4 AND x < 10", "p = 'a' OR id = 4", None])
-def test_images_are_the_rows_before_and_after(
-    spark: Any, tmp_path: Path, properties: dict[str, str], where: str | None
-) -> None:
+def test_images_are_before_and_after(spark: Any, tmp_path: Path, properties: dict[str, str], where: str | None) -> None:
     table = made(tmp_path, DDL, rows(range(12)), ("p",), **properties)
     before = {row["id"]: row for row in rows_of(table)}
     table.update({"x": "x * 100 + CAST(rand() * 50 AS INT)", "p": "'zz'"}, where, spark)
@@ -179,9 +177,7 @@ def test_rows_of_a_collated_condition_are_those_of_spark_also_without_a_session(
 
 
 @pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI"])
-def test_rules_and_new_values_compare_by_the_collation_also_without_a_session(
-    spark: Any, tmp_path: Path, collation: str
-) -> None:
+def test_rules_and_new_values_compare_by_collation_without_one(spark: Any, tmp_path: Path, collation: str) -> None:
     data = pa.table({"id": [1, 2, 3], "s": ["a", "B", "b"]})
     ddl = f"id BIGINT, s STRING COLLATE {collation}, b BOOLEAN"
     table = made(tmp_path, ddl, data, **{"delta.constraints.few": "s IN ('A', 'b', 'ä')"})

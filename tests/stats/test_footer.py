@@ -114,9 +114,7 @@ def test_a_row_group_of_nulls_needs_no_bounds(tmp_path: Path) -> None:
         (t.DecimalType(20, 2), 2, -1),
     ],
 )
-def test_statistics_that_contradict_each_other_prove_nothing(
-    tmp_path: Path, type_: t.DataType, low: Any, high: Any
-) -> None:
+def test_statistics_that_contradict_prove_nothing(tmp_path: Path, type_: t.DataType, low: Any, high: Any) -> None:
     assert found(footer(tmp_path, type_, [statistics(type_, low, high)], MR), type_) == (None, None, 0)
     nulls_with_bounds = [statistics(type_, high, low, 10), statistics(type_, high, low)]
     assert found(footer(tmp_path, type_, nulls_with_bounds, MR), type_)[2] is None
@@ -153,9 +151,7 @@ def test_a_writer_that_counts_nan_leaves_it_out_of_the_bounds(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("writer", "known"), [(CPP, True), (RS, True), ("Polars (python) version 2.1.0", True), (MR, False), ("", False)]
 )
-def test_days_before_1582_are_known_from_writers_without_another_calendar(
-    tmp_path: Path, writer: str, known: bool
-) -> None:
+def test_days_before_1582_are_known_without_another_calendar(tmp_path: Path, writer: str, known: bool) -> None:
     path = footer(tmp_path, t.DATE, [statistics(t.DATE, -200_000, 0)], writer)
     assert found(path, t.DATE) == (("1422-06-03", "1970-01-01", 0) if known else (None, None, 0))
 
@@ -188,9 +184,7 @@ def test_numbers_that_are_said_to_be_cut_prove_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("writer", "proves"), [(MR, True), (CPP, True), (RS, False), (OLD_MR, False)])
-def test_decimals_in_bytes_are_proved_by_writers_that_compare_numbers(
-    tmp_path: Path, writer: str, proves: bool
-) -> None:
+def test_decimals_in_bytes_need_writers_that_compare_them(tmp_path: Path, writer: str, proves: bool) -> None:
     type_ = t.DecimalType(20, 2)
     path = footer(tmp_path, type_, [statistics(type_, -350, 125)], writer)
     assert found(path, type_) == ((-3.5, 1.25, 0) if proves else (None, None, 0))

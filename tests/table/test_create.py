@@ -98,9 +98,7 @@ def test_schemas_of_every_kind(tmp_path: Path) -> None:
         ({"schema": "a INT", "partition_by": 5}, "partition_by"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name_and_leaves_nothing(
-    tmp_path: Path, arguments: dict[str, Any], message: str
-) -> None:
+def test_the_impossible_is_refused_and_leaves_nothing(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ds.DeltaSkipError, match=message) as caught:
         DeltaTable.create(tmp_path / "t", **arguments)
     assert isinstance(

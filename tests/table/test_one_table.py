@@ -73,9 +73,7 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize(("commits", "tagged"), some(product([1, 3, 5], [True, False]), 2))
-def test_no_door_of_a_handle_touches_the_table_that_replaced_its_own(
-    tmp_path: Path, commits: int, tagged: bool
-) -> None:
+def test_no_door_of_a_handle_touches_its_table_s_successor(tmp_path: Path, commits: int, tagged: bool) -> None:
     for number, (door, act) in enumerate(DOORS.items()):
         path = tmp_path / f"{number}"
         table = made(path, 3)

@@ -231,9 +231,7 @@ def test_a_pickle_contains_no_secret_unless_it_is_asked_for(table: DeltaTable, m
                 assert _keeps(dump(made(told.with_secrets()))), options
 
 
-def test_what_is_missing_is_named_where_it_is_needed(
-    table: DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_named_at_need(table: DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.log import reopening
 
     told = copy.copy(table)

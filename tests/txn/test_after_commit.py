@@ -39,9 +39,7 @@ def test_a_checkpoint_follows_at_the_interval(tmp_path: Path, properties: dict[s
     assert paths(folder) == sorted(f"f{number}" for number in range(11))
 
 
-def test_a_handle_that_stays_open_begins_at_its_own_checkpoint_without_a_listing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_handle_begins_at_its_checkpoint_unlisted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_MOST_COMMITS", 8)
     folder = tmp_path / "t"
     properties = {"delta.checkpointInterval": "5", "delta.enableInCommitTimestamps": "true"}
@@ -82,9 +80,7 @@ def test_the_log_is_cleaned_up_with_it(tmp_path: Path, enabled: str, left: list[
 
 
 @pytest.mark.filterwarnings("error::deltaskip.MaintenanceWarning")
-def test_handles_that_live_long_begin_again_at_newer_checkpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_handles_begin_again_at_newer_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else every checkpoint would read all commits since a handle was opened, and find those deleted in the end."""
     monkeypatch.setattr(loading, "_MOST_COMMITS", 25)
     for cleaned_up in (False, True):
@@ -148,9 +144,7 @@ def test_every_commit_gets_its_version_checksum(tmp_path: Path) -> None:
         assert json.loads(commit.splitlines()[0])["commitInfo"]["txnId"] == said[version - 1]["txnId"]
 
 
-def test_a_table_of_many_files_gets_its_checksums_with_checkpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_many_files_has_checkpoint_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checksum_writing, "_COUNTED_FILES", 2)
     folder = tmp_path / "t"
     table = make_table(folder, {"delta.checkpointInterval": "4"})

@@ -280,9 +280,7 @@ def test_a_gap_in_the_winners_stops_the_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
-def test_a_checkpoint_that_was_cleaned_up_is_a_conflict_and_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
-) -> None:
+def test_a_checkpoint_cleaned_up_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
     # A larger checkpoint is not read when it is opened.
     monkeypatch.setattr("deltaskip.log.loading._opened", open_checkpoint)
     table = make_table(tmp_path / "t", {"delta.checkpointPolicy": policy}, ["v2Checkpoint"])

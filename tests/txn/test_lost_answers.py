@@ -96,9 +96,7 @@ def test_an_error_before_a_commit_lands_commits_nothing(server: SlowS3) -> None:
 
 
 @looped("status, read", [(status, read) for status in (0, 403, 412, 503) for read in READS])
-def test_a_table_whose_creation_was_not_answered_is_not_taken_for_another_one(
-    server: SlowS3, status: int, read: str
-) -> None:
+def test_a_table_whose_creation_got_no_answer_is_not_another_one(server: SlowS3, status: int, read: str) -> None:
     folder = server.folder / "bucket" / f"created-{status}-{read.replace(' ', '-')}"
     commit = f"{0:020}.json"
     server.after_put = lambda key: status if key.endswith(commit) else None

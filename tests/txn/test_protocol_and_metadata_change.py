@@ -210,9 +210,7 @@ def test_metadata_keeps_since_when_there_are_in_commit_timestamps(tmp_path: Path
     assert dict(table.refresh().properties) == {ICT: "true", "x": "y", **since}
 
 
-def test_the_first_in_commit_timestamp_is_after_the_commits_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_in_commit_timestamp_is_after_all_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make_table(tmp_path / "t", {}, ["inCommitTimestamp"])
     before = (tmp_path / "t" / "_delta_log" / f"{0:020d}.json").stat().st_mtime_ns // 1_000_000
     monkeypatch.setattr("time.time_ns", lambda: 1_000_000)

@@ -295,9 +295,7 @@ def test_a_path_of_a_json_checkpoint_that_does_not_decode_gives_way_to_the_commi
 
 
 @pytest.mark.parametrize("columns", [["nope"], ["ID"], ["id", "id"]])
-def test_a_partition_column_that_the_schema_lacks_is_named_where_it_is_needed(
-    table: TableBuilder, columns: list[str]
-) -> None:
+def test_a_partition_column_that_the_schema_lacks_is_named_at_need(table: TableBuilder, columns: list[str]) -> None:
     table.commit(PROTOCOL, metadata(partitionColumns=columns), add("f", stats='{"numRecords":1}'))
     opened = ds.DeltaTable(table.path)
     assert opened.scan().count() == 1

@@ -148,9 +148,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 @pytest.mark.parametrize("number", range(extent(3, 40)))
-def test_the_state_is_that_of_the_log_after_random_commits(
-    tmp_path: Path, policy: str, number: int, copies: list[int]
-) -> None:
+def test_random_commits_leave_the_state_of_the_log(tmp_path: Path, policy: str, number: int, copies: list[int]) -> None:
     (tmp_path / "t").mkdir()
     history = History(TableBuilder(tmp_path / "t"), policy, seed() + number)
     kept = load(tmp_path / "t")
@@ -416,9 +414,7 @@ def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
     assert {file.name for file in (table.log / "_sidecars").iterdir()} == before
 
 
-def test_a_sidecar_with_a_small_row_group_at_its_end_is_copied_once_and_then_named(
-    tmp_path: Path, copies: list[int]
-) -> None:
+def test_a_sidecar_with_a_small_last_row_group_is_copied_once_and_then_named(tmp_path: Path, copies: list[int]) -> None:
     table = TableBuilder(tmp_path / "t")
     sizes = {"group_rows": 16, "sidecar_rows": 100}
     table.commit(V2, metadata(configuration={"delta.checkpointPolicy": "v2"}), *(add(f"f{n:03d}") for n in range(34)))

@@ -262,9 +262,7 @@ def _adds_of_a_small_checkpoint(folder: Path) -> tuple[DeltaTable, pa.Table]:
     return DeltaTable(folder / "t"), expected
 
 
-def test_the_columns_of_a_small_checkpoint_are_decoded_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_of_a_small_checkpoint_are_decoded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, expected = _adds_of_a_small_checkpoint(tmp_path)
     decoded: list[tuple[str, ...]] = []
     own = CheckpointPart._decoded

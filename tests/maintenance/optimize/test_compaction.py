@@ -333,9 +333,7 @@ def test_a_predicate_on_the_present_time_chooses_partitions(tmp_path: Path, wher
 
 @pytest.mark.parametrize("kind", [{}, {"zorder_by": "id"}, {"bloom": "id"}], ids=str)
 @pytest.mark.parametrize("rows_of_other", [0, 3])
-def test_files_without_rows_and_statistics_are_no_error(
-    tmp_path: Path, kind: dict[str, Any], rows_of_other: int
-) -> None:
+def test_files_without_rows_or_statistics_are_fine(tmp_path: Path, kind: dict[str, Any], rows_of_other: int) -> None:
     """A commit that changes no data cannot show that it removes no row with them; they go with other files."""
     schema = t.StructType((t.StructField("id", t.LONG),))
     adds = []

@@ -62,9 +62,7 @@ def test_rule_53_a_bin_with_a_file_that_a_delete_changed_is_rewritten_again(
         assert row_ids_of(table) == {id_: at for id_, at in before.items() if id_ != 13}
 
 
-def test_bins_that_wait_are_planned_again_if_others_changed_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_bins_are_planned_again_if_others_changed_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",), **VECTORS)
     monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
 
@@ -93,9 +91,7 @@ def test_files_that_change_again_and_again_are_left_out(tmp_path: Path, monkeypa
     assert ids_of(table) == [0, *range(4, 60)] and unreferenced(table) == set()
 
 
-def test_files_that_another_optimize_joined_are_not_joined_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_another_optimize_joined_stay_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path)
 
     def act(number: int) -> None:
@@ -109,9 +105,7 @@ def test_files_that_another_optimize_joined_are_not_joined_twice(
     assert ids_of(table) == [*range(60)] and unreferenced(table) == set()
 
 
-def test_a_schema_that_changes_meanwhile_is_that_of_the_new_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_changed_meanwhile_is_that_of_the_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path)
 
     meanwhile(monkeypatch, lambda _n: DeltaTable(table.uri).alter_sql("ADD COLUMN n INT"), at=1)
@@ -121,9 +115,7 @@ def test_a_schema_that_changes_meanwhile_is_that_of_the_new_files(
     assert ids_of(table) == [*range(60)] and unreferenced(table) == set()
 
 
-def test_an_error_leaves_what_was_committed_and_no_file_of_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_leaves_what_was_committed_and_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",))
     monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
     rewrite, calls = ArrowRewriting.rewrite, 0

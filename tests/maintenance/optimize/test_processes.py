@@ -39,9 +39,7 @@ def test_a_kill_at_any_step_loses_one_job_and_no_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("properties", some([VECTORS, {}], 1))
-def test_processes_that_append_delete_and_optimize_lose_and_double_no_row(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_processes_that_append_delete_and_optimize_lose_no_row(tmp_path: Path, properties: dict[str, str]) -> None:
     table = made(tmp_path, files=20, each=30, **properties, **ROW_IDS)
     ids = row_ids_of(table)
     kinds = ["append", "delete", "optimize", "optimize"]

@@ -324,9 +324,7 @@ def test_repairs_of_other_statistics_keep_unknown_bounds_of_expressions(tmp_path
         ("t", "min", "~", True),
     ],
 )
-def test_bounds_of_expressions_that_do_not_hold_are_found(
-    tmp_path: Path, key: str, side: str, moved: Any, wrong: bool
-) -> None:
+def test_bounds_of_no_truth_are_found(tmp_path: Path, key: str, side: str, moved: Any, wrong: bool) -> None:
     """Bounds of another time zone or of another version of Unicode are not wrong, nor are wide ones."""
     rows = some_rows(random.Random(3))
     builder = TableBuilder(tmp_path, SCHEMA, protocol=protocol())
