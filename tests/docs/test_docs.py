@@ -144,6 +144,8 @@ def test_soundness_names_modules_and_tests_that_exist() -> None:
     for file, name in tests:
         assert (ROOT / file).is_file(), file
         assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{name}"
+    for file, case in re.findall(r'`(tests/[\w/]+\.py)` \("([^"]+)"\)', text):
+        assert f'"{case}"' in (ROOT / file).read_text(encoding="utf-8"), f"{file}: {case}"
 
 
 def test_comments_cite_traps_and_pages_that_exist() -> None:

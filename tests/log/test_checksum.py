@@ -145,17 +145,6 @@ def test_an_empty_compaction_replaces_no_commits(table: TableBuilder) -> None:
             table.load()
 
 
-def test_an_empty_checkpoint_or_hint_gives_way_to_the_commits(table: TableBuilder) -> None:
-    table.commit(add("a"))
-    table.commit(add("b"))
-    table.hint("")
-    (table.log / log_name(1, "checkpoint.parquet")).touch()
-    assert table.paths() == ["a", "b"]
-    table.clean_up(1)
-    with pytest.raises(CorruptLog, match=r"1\.checkpoint\.parquet, .* cannot be read"):
-        table.load()
-
-
 def test_histograms_are_those_of_delta_spark() -> None:
     """In every checksum of the corpus whose version can be read."""
     compared = 0

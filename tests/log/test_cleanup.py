@@ -15,19 +15,11 @@ from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.storage import LocalStorage, open_storage
-from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
+from tests.log.builder import PROTOCOL, V2, TableBuilder, add, metadata
 from tests.noted import noted
 
 DAY = 86_400_000
 NOW = 1_800_000_000_000 // DAY * DAY + DAY // 2
-V2 = {
-    "protocol": {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": ["v2Checkpoint"],
-        "writerFeatures": ["v2Checkpoint", "checkpointProtection"],
-    }
-}
 
 
 def days_ago(path: Path, days: float) -> None:

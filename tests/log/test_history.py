@@ -10,7 +10,7 @@ from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log import History, history, version_at_timestamp
 from deltaskip.storage import open_storage
 from tests import corpus
-from tests.log.builder import TableBuilder, add, log_name, metadata
+from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata
 
 HOUR = 3_600_000
 ICT = {"delta.enableInCommitTimestamps": "true"}
@@ -145,7 +145,7 @@ def test_before_the_enablement_file_times_count_even_if_they_are_younger(with_ic
 
 
 def test_a_table_with_in_commit_timestamps_from_the_start_needs_no_enablement_version(table: TableBuilder) -> None:
-    first = [info(inCommitTimestamp=7), {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}]
+    first = [info(inCommitTimestamp=7), PROTOCOL]
     table.commit(*first, metadata(configuration=ICT))
     table.commit(info(inCommitTimestamp=9))
     assert [entry.timestamp_ms for entry in history(*open_storage(table.path))] == [9, 7]
@@ -162,9 +162,7 @@ def test_an_in_commit_timestamp_that_is_missing_is_corrupt(with_ict: TableBuilde
 
 def test_the_in_commit_timestamp_of_a_checkpointed_version_comes_from_its_commit(with_ict: TableBuilder) -> None:
     enabled = metadata(configuration=ICT)
-    with_ict.parquet(
-        log_name(4, "checkpoint.parquet"), [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, enabled]
-    )
+    with_ict.parquet(log_name(4, "checkpoint.parquet"), [PROTOCOL, enabled])
     assert with_ict.load().segment.commits == ()
     assert with_ict.load().in_commit_timestamp == 5 * HOUR
 

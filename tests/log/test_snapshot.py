@@ -19,7 +19,7 @@ from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 
 def test_a_snapshot_of_adds_contains_only_them(table: TableBuilder) -> None:
     head = metadata(configuration={"delta.appendOnly": "true"})
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, add("a"))
+    table.commit(PROTOCOL, head, add("a"))
     table.commit(add("b"))
     table.commit(add("c"), add("d", dataChange=False))
     storage, root = open_storage(table.path)

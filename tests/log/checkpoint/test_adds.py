@@ -10,9 +10,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CorruptLog
-from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.storage import open_storage
-from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from deltaskip.log import Snapshot
+from tests.log.builder import PROTOCOL, TableBuilder, add, load, log_name, metadata, remove
 
 _MAP = pa.map_(pa.string(), pa.string())
 _BASE = {
@@ -51,10 +50,6 @@ def write(path: Path, fields: dict[str, pa.DataType], adds: Sequence[dict[str, A
     )  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows, schema), builder.log / log_name(0, "checkpoint.parquet"))
     builder.commit(*newer)
-
-
-def load(path: Path) -> Snapshot:
-    return load_snapshot(*open_storage(path))
 
 
 def of_snapshot(snapshot: Snapshot) -> list[Any]:

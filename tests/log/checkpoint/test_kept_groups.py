@@ -16,7 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CorruptLog
-from deltaskip.log import load_snapshot, refresh
+from deltaskip.log import refresh
 from deltaskip.log.checkpoint import kept_groups, write
 from deltaskip.log.checkpoint.kept_groups import ENCODING
 from deltaskip.log.checkpoint.tombstones import tombstones
@@ -25,22 +25,14 @@ from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.stats import row_group_copy
 from deltaskip.stats.row_group_copy import RowGroupCopy
-from deltaskip.storage import LocalStorage, open_storage
+from deltaskip.storage import LocalStorage
 from tests.extent import extent, seed
-from tests.log.builder import TableBuilder, add, metadata, remove
+from tests.log.builder import V2, TableBuilder, add, load, metadata, remove
 from tests.noted import noted, raising
 
 NOW = time.time_ns() // 1_000_000
 MONTH = 30 * 86_400_000
 SCHEMA = '{"type":"struct","fields":[{"name":"x","type":"%s","nullable":true,"metadata":{}}]}'
-V2 = {
-    "protocol": {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": ["v2Checkpoint", "deletionVectors"],
-        "writerFeatures": ["v2Checkpoint", "deletionVectors"],
-    }
-}
 Key = tuple[str, str | None]
 
 
@@ -94,10 +86,6 @@ class History:
         if self.random.random() < 0.1:
             actions.append(self.metadata(**{"user.note": str(self.count)}))
         self.table.commit(*actions)
-
-
-def load(folder: Path, version: int | None = None) -> Snapshot:
-    return load_snapshot(*open_storage(folder), version)
 
 
 def alone(folder: Path, version: int, target: Path) -> Snapshot:
