@@ -3,6 +3,7 @@
 from pathlib import Path
 from urllib.parse import quote
 
+import deltaskip as ds
 from deltaskip.sparkexpr.types.data_types import BINARY, DATE, INTEGER, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from tests.builder import TableBuilder, add, remove
 from tests.looped import looped
