@@ -283,9 +283,7 @@ def test_writes_let_no_other_error_out_and_leave_nothing(base: Path, tmp_path: P
 
 @pytest.mark.long(gate=4)
 @pytest.mark.parametrize("door_", MORE_WRITES)
-def test_other_writes_let_no_other_error_out_and_leave_nothing_or_say_that_they_are_done(
-    base: Path, tmp_path: Path, door_: str
-) -> None:
+def test_other_writes_let_no_other_error_out_and_leave_none_or_are_done(base: Path, tmp_path: Path, door_: str) -> None:
     raised, first, places = 0, list(MORE_WRITES).index(door_), {**PLACES, "database": DATABASE}
     for where, folder, before, error in failures(
         MORE_WRITES[door_], places, lambda: fresh(base, tmp_path / "w"), first

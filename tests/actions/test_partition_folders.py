@@ -54,9 +54,7 @@ FOLDERS: list[tuple[t.DataType, Any, str | None, str]] = [
 
 
 @looped("data_type, value, text, folder", FOLDERS)
-def test_a_partition_has_the_text_and_the_folder_that_delta_spark_writes(
-    data_type: t.DataType, value: Any, text: str | None, folder: str
-) -> None:
+def test_partitions_are_those_of_delta_spark(data_type: t.DataType, value: Any, text: str | None, folder: str) -> None:
     array = values_of([value, None], data_type)
     assert partition_texts(array, data_type).to_pylist() == [text, None]
     assert partition_folder([t.StructField("p", data_type)], [value], "America/New_York") == folder

@@ -51,9 +51,7 @@ def _after(tmp_path: Path, column: str, values: pa.Array, partitioned: bool, cha
 
 
 @looped("case, partitioned", ((case, partitioned) for case in WIDENED for partitioned in (True, False)))
-def test_a_wider_type_is_seen_by_handles_that_have_read_the_narrow_one(
-    tmp_path: Path, case: tuple[Any, ...], partitioned: bool
-) -> None:
+def test_handles_of_the_narrow_type_see_the_wider_one(tmp_path: Path, case: tuple[Any, ...], partitioned: bool) -> None:
     old, new, type_, values, predicates = case
     feature = (ds.AddFeature("timestampNtz"),) if new == "TIMESTAMP_NTZ" else ()
 

@@ -160,9 +160,7 @@ CHECKS: dict[str, Callable[[Place, str], None]] = {
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", [*LOCAL, "warehouse on S3"])
-def test_a_change_that_is_killed_is_there_as_a_whole_or_not_at_all(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_killed_change_is_there_wholly_or_not(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     place = killed(kind, tmp_path, request)
     each(place.steps, lambda change: CHECKS[change](place, change))
 

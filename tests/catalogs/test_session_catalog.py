@@ -115,9 +115,7 @@ def test_namespaces_have_one_part(catalog: ds.TransactionalTableCatalog) -> None
     assert catalog.drop_table("db.inner.t") is False
 
 
-def test_tables_of_other_formats_are_listed_and_refused_by_name(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_tables_of_other_formats_are_refused(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog_session.sql("CREATE TABLE db.parquet_one (id BIGINT) USING parquet")
     assert (names(catalog), catalog.table_exists("db.parquet_one")) == (["parquet_one"], True)
     for use in (
@@ -177,9 +175,7 @@ def test_odd_locations_come_back(catalog: ds.TransactionalTableCatalog, tmp_path
     assert catalog.drop_table("db.t") and os.path.exists(place)
 
 
-def test_properties_of_a_namespace_are_those_that_spark_shows(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_namespaces_have_the_properties_of_spark(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog.create_namespace("third", {"comment": "it's all", "a": "x = 'y'", "b": "\\"})
     found = catalog.load_namespace("third")
     assert (found["comment"], found["a"], found["b"]) == ("it's all", "x = 'y'", "\\")
@@ -228,9 +224,7 @@ def test_names_of_delta_spark_s_api_see_the_same(catalog: ds.TransactionalTableC
 
 
 @connect_only
-def test_a_server_without_delta_keeps_a_view_that_says_what_it_stands_for(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_without_delta_a_view_says_what_it_is_for(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog.create_table("db.t", "id BIGINT").append(ROWS)
     assert [row["viewName"] for row in catalog_session.sql("SHOW VIEWS IN db").collect()] == ["t"]
     for text in ("SELECT * FROM db.t", "SELECT count(*) FROM db.t"):

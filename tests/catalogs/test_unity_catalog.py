@@ -26,9 +26,7 @@ def external(cat: UnityCatalog, folder: Path, name: str = "db.e", **more: Any) -
 # External tables
 
 
-def test_an_external_table_is_where_it_was_told_and_opens_by_path(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_an_external_table_is_there_and_opens_by_path(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = external(cat, tmp_path / "my e", comment="text")
     table.append(rows(1, 2))
     entry = server.table("main.db.e")
@@ -37,9 +35,7 @@ def test_an_external_table_is_where_it_was_told_and_opens_by_path(
     assert server.bodies == []
 
 
-def test_the_catalog_is_told_of_each_commit_that_changes_the_metadata_of_an_external_table(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_the_catalog_is_told_of_each_change_of_metadata(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = external(cat, tmp_path / "e")
     table.append(rows(1))
     table.alter(AddColumn("c", "INT"), SetProperty("k", "v"))
@@ -53,9 +49,7 @@ def test_the_catalog_is_told_of_each_commit_that_changes_the_metadata_of_an_exte
     ]  # fmt: skip
 
 
-def test_a_commit_of_an_external_table_stands_if_the_catalog_cannot_be_told(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_a_commit_stands_if_the_catalog_cannot_be_told(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = external(cat, tmp_path / "e")
 
     def fail(when: str, method: str, path: str, body: Any) -> None:

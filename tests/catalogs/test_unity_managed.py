@@ -233,9 +233,7 @@ def test_a_commit_that_conflicts_with_the_winner_leaves_nothing(server: UnitySer
 @pytest.mark.parametrize(
     "error", [Lost(), Refusal(500, "CommitStateUnknownException", "who knows"), Refusal(503, "", "busy")], ids=repr
 )
-def test_a_lost_answer_is_looked_up_before_the_commit_is_tried_again(
-    server: UnityServer, cat: UnityCatalog, when: str, error: Exception
-) -> None:
+def test_a_lost_answer_is_looked_up_first(server: UnityServer, cat: UnityCatalog, when: str, error: Exception) -> None:
     table = cat.create_table("db.t", COLUMNS)
     table.append(rows(1))
     Disturbance(server, when, error)
@@ -577,9 +575,7 @@ def test_writers_on_a_bad_network_commit_every_row_once(
 LONG = "x" * 256
 
 
-def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_written(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_what_the_server_cannot_keep_is_refused_first(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = cat.create_table("db.t", COLUMNS, properties={"owner": LONG[1:]})
     place = str(tmp_path / "elsewhere")
     for given in ({"note": LONG}, {LONG: "v"}):
@@ -603,9 +599,7 @@ def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_wr
     assert [str(each) for each in cat.list_tables("db")] == ["db.t"]
 
 
-def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_the_log_keeps_properties_the_server_cannot(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = cat.create_table("db.e", COLUMNS, properties={"location": str(tmp_path / "e")})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -655,9 +649,7 @@ def test_a_namespace_is_dropped_by_one_request_or_not_at_all(server: UnityServer
     assert server.count("DELETE", "") == deletes + 1
 
 
-def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
-    server: UnityServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_pickled_table_has_no_token(server: UnityServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     server.token = "sEcReT-token"
     mine = UnityCatalog(server.url, "main", "sEcReT-token", {"aws_secret_access_key": "sEcReT-key"})
     place = str(tmp_path / "e")

@@ -258,9 +258,7 @@ def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalo
     assert [ident.name for ident in warehouse.list_tables("db")] == (["u"] if act == "rename" else [])
 
 
-def test_show_tables_looks_only_into_folders_whose_names_match(
-    warehouse: WarehouseCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_show_tables_looks_only_where_names_match(warehouse: WarehouseCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("sales", "Sales 2", "other"):
         warehouse.create_table(f"db.`{name}`", "id BIGINT")
     looked = noted(monkeypatch, LocalStorage, "exists", lambda _, path: path)

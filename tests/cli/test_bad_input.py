@@ -231,9 +231,7 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(run: Run, own_c
 
 
 @each_table("reject")
-def test_tables_that_must_be_refused_are_refused_in_one_sentence(
-    run: Run, table: CorpusTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals_of_tables_are_one_sentence(run: Run, table: CorpusTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.log.loading._PAUSES_FOR_A_STRAY", 5)
     before = tree(table.path)
     assert table.name in sentence_of(run("files", table.path))

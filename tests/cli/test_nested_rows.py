@@ -70,9 +70,7 @@ def test_what_head_writes_is_appended_and_merged_as_it_is(run: Run, table: ds.De
             assert rows_of(copy) == rows_of(table.uri), (name, command)
 
 
-def test_maps_are_objects_too_and_times_without_a_zone_have_the_one_that_is_named(
-    run: Run, table: ds.DeltaTable, tmp_path: Path
-) -> None:
+def test_maps_are_objects_too_and_times_have_the_zone_named(run: Run, table: ds.DeltaTable, tmp_path: Path) -> None:
     row = {"id": 4, "m": {"a": 1}, "mi": {"7": {"X": "y"}}, "s": {"ts": "2026-01-02 03:04:05"}, "raw": "AP8="}
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n\n" + '{"id": 5, "s": {"a": 6}}\n', encoding="utf-8")
     assert run("append", table.uri, tmp_path / "a.jsonl", "--time-zone", "+02:00").status == 0

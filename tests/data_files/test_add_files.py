@@ -334,9 +334,7 @@ def test_statistics_prove_constraints_so_that_no_row_is_read(tmp_path: Path, rea
         ({"id": [1], "st": pa.array([None], pa.struct([("a", pa.int32())]))}, "NOT NULL of st.a", "st.a .* NOT NULL"),
     ],
 )
-def test_rule_20_a_row_that_violates_a_constraint_is_shown_with_its_file(
-    tmp_path: Path, columns: dict[str, Any], rule: str, why: str
-) -> None:
+def test_rule_20_a_row_is_shown_with_its_file(tmp_path: Path, columns: dict[str, Any], rule: str, why: str) -> None:
     table = DeltaTable.create(
         tmp_path / "t",
         "id BIGINT NOT NULL, v VARCHAR(3), g BIGINT GENERATED ALWAYS AS (id + 1), odd BIGINT, "

@@ -358,9 +358,7 @@ class TestSchema:
             ({"schema_mode": "x"}, "schema_mode must be"),
         ],
     )
-    def test_rule_34_arguments_that_exclude_each_other_are_refused(
-        self, tmp_path: Path, options: dict[str, Any], message: str
-    ) -> None:
+    def test_rule_34_arguments_exclude_each_other(self, tmp_path: Path, options: dict[str, Any], message: str) -> None:
         table = made(tmp_path)
         with pytest.raises(ds.InvalidArgument, match=message):
             table.overwrite(rows([1]), **options)

@@ -74,9 +74,7 @@ WARNED: dict[str, tuple[tuple[str, ...], tuple[str, ...], str, tuple[str, ...], 
 
 
 @looped("case", WARNED)
-def test_a_warning_names_the_versions_and_the_cure_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
+def test_warnings_name_versions_and_cure_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.setattr(session_scan, "_warned", set())
     versions, listed, session, words, lacks = WARNED[case]
     found = warned(table_of(tmp_path, *versions, listed=listed), session, times=3)

@@ -62,9 +62,7 @@ def test_the_only_value_is_evaluated(tmp_path: Path, type_: t.DataType, value: A
         (t.DecimalType(38, 8), 1.234567890123457e19, "c * c = 0", DELTA_RS),
     ],
 )
-def test_a_bound_that_may_not_be_the_value_keeps(
-    tmp_path: Path, type_: t.DataType, value: Any, where: str, engine: str
-) -> None:
+def test_inexact_bounds_keep_files(tmp_path: Path, type_: t.DataType, value: Any, where: str, engine: str) -> None:
     assert kept(table(tmp_path, type_, bounds(c=(value, value)), engine=engine), where) == ["0"]
 
 

@@ -114,9 +114,7 @@ def test_a_function_of_a_collated_column_is_compared_under_its_collation(tmp_pat
         ("CASE WHEN i > 5 THEN true ELSE day = 'junk' END", ["a", "b"]),
     ],
 )
-def test_constants_that_spark_need_not_evaluate_are_accepted(
-    table: ds.DeltaTable, where: str, files: list[str]
-) -> None:
+def test_constants_that_spark_passes_over_are_accepted(table: ds.DeltaTable, where: str, files: list[str]) -> None:
     assert kept(table, where) == files
 
 

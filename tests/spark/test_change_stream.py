@@ -92,9 +92,7 @@ def keys(found: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("options", [{}, {"maxFilesPerTrigger": "1"}, {"maxBytesPerTrigger": "3000"}], ids=str)
 @pytest.mark.parametrize("source", ["feed", "rows"])
 @pytest.mark.parametrize("seed", some(range(50), 2))
-def test_every_change_is_read_once_however_often_the_stream_is_killed(
-    tmp_path: Path, source: str, options: dict[str, str], seed: int
-) -> None:
+def test_changes_are_read_once_though_killed(tmp_path: Path, source: str, options: dict[str, str], seed: int) -> None:
     table = made(tmp_path / "t", *([FEED] if source == "feed" else []), VECTORS if seed % 2 else {})
     table.append(rows(range(5)))
     table.append(rows(range(5, 10)))

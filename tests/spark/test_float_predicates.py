@@ -185,9 +185,7 @@ def test_a_query_reads_only_the_fields_that_it_names(spark: Any, tables: dict[st
 
 
 @pytest.mark.parametrize("text", ["x > 5", "s.x = 0"])
-def test_changes_by_spark_jobs_find_nan_and_both_zeros(
-    spark: Any, tmp_path: Path, expected: dict[str, list[int]], text: str
-) -> None:
+def test_spark_jobs_find_nan_and_zeros(spark: Any, tmp_path: Path, expected: dict[str, list[int]], text: str) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", DDL)
     write_row_groups(tmp_path / "t" / "one.parquet")
     table.add_files("one.parquet")

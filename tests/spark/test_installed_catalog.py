@@ -171,9 +171,7 @@ def test_rows_are_inserted_overwritten_and_deleted(spark: Any, lake: Any) -> Non
     assert lake(whole) == []
 
 
-def test_dynamic_overwrites_replace_the_partitions_of_new_rows_and_leave_no_files(
-    spark: Any, lake: Any, catalog: Any
-) -> None:
+def test_dynamic_overwrites_replace_partitions_and_leave_no_files(spark: Any, lake: Any, catalog: Any) -> None:
     lake("CREATE TABLE lake.db.dynamic (a INT, p STRING) PARTITIONED BY (p)")
     lake("INSERT INTO lake.db.dynamic VALUES (1, 'a'), (2, 'b'), (3, NULL)")
     spark.sql("SELECT 9 AS a, 'b' AS p").writeTo("lake.db.dynamic").overwritePartitions()
@@ -728,9 +726,7 @@ def test_tables_by_path_under_the_name_of_the_format(spark: Any, catalog: ds.Tab
     assert not catalog.list_tables(())
 
 
-def test_keys_that_a_join_finds_skip_files_while_the_query_runs(
-    spark: Any, lake: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_of_joins_skip_files_late(spark: Any, lake: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.spark.installed_catalog import scans
 
     facts = catalog.create_table("db.facts", "k INT, day DATE, s STRING, d DOUBLE, v STRING")
@@ -782,9 +778,7 @@ def zones(catalog: ds.TableCatalog) -> None:
 @pytest.mark.usefixtures("zones")
 @pytest.mark.parametrize("where", OF_ZONES)
 @pytest.mark.parametrize("before_and_after", [("UTC", "America/New_York"), ("America/New_York", "UTC")])
-def test_expressions_keep_the_time_zone_in_which_they_were_analysed(
-    spark: Any, lake: Any, where: str, before_and_after: tuple[str, str]
-) -> None:
+def test_expressions_keep_their_time_zone(spark: Any, lake: Any, where: str, before_and_after: tuple[str, str]) -> None:
     """A DataFrame, a view and an SQL function do, whatever the zone of the session when it plans. # ResolveTimeZone"""
     of_rows = spark.createDataFrame(spark.table("lake.db.zones").collect(), spark.table("lake.db.zones").schema)
     of_rows.createOrReplaceTempView("rows_of_zones")
@@ -816,9 +810,7 @@ def test_expressions_of_the_time_zone_of_the_session_skip_files(spark: Any, cata
     assert files_read(spark.sql("SELECT * FROM lake.db.in_zone WHERE CAST(ts AS DATE) = DATE'2024-01-02'")) == 1
 
 
-def test_a_micro_batch_has_the_catalog_that_its_function_installs(
-    spark: Any, catalog: ds.TableCatalog, lake: Any, tmp_path: Path
-) -> None:
+def test_a_micro_batch_has_its_own_catalog(spark: Any, catalog: ds.TableCatalog, lake: Any, tmp_path: Path) -> None:
     """Spark runs a query in a copy of the session, without catalogs that are no classes of the JVM."""
     source = catalog.create_table("db.to_follow", "id BIGINT")
     copy = catalog.create_table("db.followed", "id BIGINT")

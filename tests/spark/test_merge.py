@@ -123,9 +123,7 @@ def test_what_may_be_left_to_spark_for_a_row_is_done_by_jobs_from_the_beginning(
     assert [row[1] for row in rows_of(spark, table)] == rows
 
 
-def test_rules_and_casts_that_every_row_has_are_checked_by_the_driver(
-    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
-) -> None:
+def test_the_driver_checks_rules_and_casts(spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]) -> None:
     ddl = "id BIGINT, v SMALLINT, ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), y INT DEFAULT 7"
     features = {"delta.feature.allowColumnDefaults": "supported"}
     check = {"delta.constraints.c": "v IS NULL OR v < 50", "delta.constraints.y": "year(d) = 2025"}
@@ -163,9 +161,7 @@ def test_files_with_dates_that_only_spark_reads_are_left_to_jobs(
     assert rows_of(spark, table) == [before[0], (4, date(2026, 2, 2))]
 
 
-def test_jobs_that_take_over_from_the_driver_read_the_rows_that_it_collected(
-    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
-) -> None:
+def test_jobs_read_what_the_driver_collected(spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=VECTORS)
     table.append(spark.range(3).selectExpr("id", "id AS v"))
     computed = spark.sparkContext.accumulator(0)

@@ -170,9 +170,7 @@ def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
     assert values_of(table.frame(spark, where="p = 3.5")) == [(7, 3.5)]
 
 
-def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_spelled_otherwise_loses_no_row(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.spark.read.parquet_scans.metadata_path", lambda path: path + "x")
     monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     monkeypatch.setattr(*LISTED_BY_SPARK)

@@ -65,9 +65,7 @@ def test_reads_are_planned_again(spark: Any, table: ds.DeltaTable, changing: lis
 
 
 @pytest.mark.parametrize("door", READS)
-def test_reads_are_refused_if_the_settings_change_each_time(
-    spark: Any, table: ds.DeltaTable, changing: list[str], door: str
-) -> None:
+def test_reads_are_refused_if_settings_change(spark: Any, table: ds.DeltaTable, changing: list[str], door: str) -> None:
     changing += ["Asia/Tokyo", "UTC"] * 10
     with pytest.raises(ds.InvalidArgument, match="changed each time while a read was planned: give each thread"):
         READS[door](spark, table)
@@ -82,9 +80,7 @@ def test_changes_are_planned_again(spark: Any, table: ds.DeltaTable, changing: l
     assert not changing
 
 
-def test_a_job_that_writes_does_not_change_the_settings_of_other_threads(
-    spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_do_not_change_others_settings(spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     write = described_jobs
 

@@ -161,9 +161,7 @@ def test_collated_columns_are_compared_by_their_collation(spark: Any, tmp_path: 
     "where",
     ["s = 'ÄB'", "s < 'b'", "s >= 'ab' AND id > 2", "s IN ('ab', 'Z ')", "NOT (s <=> 'äb')", "s > 'A' AND s <= 'ß'"],
 )
-def test_rows_of_a_collated_condition_are_those_of_spark_also_without_a_session(
-    spark: Any, tmp_path: Path, collation: str, where: str
-) -> None:
+def test_collated_conditions_have_the_rows_of_spark(spark: Any, tmp_path: Path, collation: str, where: str) -> None:
     strings = ["ab", "AB", "äb", "ÄB", "a\u0308B", "b", "B ", "ss", "ß", "z", "Z ", "", None, "ab "]
     data = pa.table({"id": range(len(strings)), "s": strings})
     ddl = f"id BIGINT, s STRING COLLATE {collation}"
@@ -218,9 +216,7 @@ def test_refusals_leave_no_file_and_nothing_persisted(spark: Any, tmp_path: Path
     assert table.refresh().version == 2
 
 
-def test_rows_that_are_found_and_written_differently_are_refused(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_written_differently_are_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, DDL, rows(range(12)), **VECTORS)
     before = files_below(tmp_path / "t")
     one = RowPositions([pa.array([3], pa.int64())])

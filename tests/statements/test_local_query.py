@@ -136,9 +136,7 @@ LEFT = [
 ]  # fmt: skip
 
 
-def test_filters_that_duckdb_keeps_to_itself_skip_files_and_change_no_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_filters_that_duckdb_keeps_skip_files_and_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 
     monkeypatch.chdir(tmp_path)

@@ -120,9 +120,7 @@ def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[St
 
 
 @pytest.mark.parametrize("has_directories", [True, False])
-def test_a_link_that_is_made_after_the_check_leads_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_directories: bool
-) -> None:
+def test_a_late_link_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_directories: bool) -> None:
     """A folder on the way, or the root or one above it, becomes a link to another folder with a file of the name."""
     if not has_directories:
         # Where the system lacks them, deletion works as far as the check reaches.

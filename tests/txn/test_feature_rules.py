@@ -65,9 +65,7 @@ def test_plain_writer_versions_ask_only_for_what_the_table_uses(folder: Path, ve
         (["icebergCompatV2"], {"delta.enableIcebergCompatV2": "true"}, "writer feature icebergCompatV2,"),
     ],
 )
-def test_a_feature_that_is_not_supported_is_refused_by_name(
-    folder: Path, features: list[str], properties: dict[str, str], named: str
-) -> None:
+def test_unsupported_ones_are_named(folder: Path, features: list[str], properties: dict[str, str], named: str) -> None:
     table = make_table(folder, properties, features)
     txn = table.transaction()
     txn.add(file("a", data_change=False))

@@ -196,9 +196,7 @@ def test_a_commit_that_lost_is_repeated_in_its_turn(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("act", ["append", "update", "delete"])
-def test_a_data_file_and_its_name_are_durable_before_the_commit_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
+def test_files_are_durable_before_commits_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     table = make(tmp_path / "t")
     steps: list[tuple[str, str]] = []
     fsync, link = os.fsync, os.link

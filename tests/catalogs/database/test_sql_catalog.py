@@ -127,9 +127,7 @@ class TestCreation:
         assert catalog.load_table("db.t").uri == winner
         assert all(each.startswith(winner.removeprefix("file://")) for each in folders(tmp_path / "warehouse"))
 
-    def test_a_namespace_that_is_dropped_meanwhile_is_missed_and_no_files_are_left(
-        self, catalog: SqlCatalog, tmp_path: Path
-    ) -> None:
+    def test_a_namespace_dropped_meanwhile_is_missed_and_leaves_none(self, catalog: SqlCatalog, tmp_path: Path) -> None:
         staged = catalog.stage_create("db.t", "id BIGINT")
         staged.append(ROWS)
         assert catalog.drop_namespace("db")
@@ -215,9 +213,7 @@ class TestBrokenDatabases:
             use()
         assert catalog.table_exists("db.t")
 
-    def test_a_creation_leaves_no_files_while_the_database_is_down(
-        self, postgres_server: PostgresServer, tmp_path: Path
-    ) -> None:
+    def test_a_creation_leaves_no_files_without_database(self, postgres_server: PostgresServer, tmp_path: Path) -> None:
         catalog = SqlCatalog(postgres_server.url(), tmp_path / "warehouse")
         staged = [catalog.stage_create("t", "id BIGINT"), catalog.stage_create("u", "id BIGINT")]
         staged[0].append(ROWS)

@@ -361,9 +361,7 @@ def test_clean_up_keeps_a_sidecar_that_a_checkpoint_names_again(tmp_path: Path, 
     assert len(table.paths()) == 42
 
 
-def test_a_sidecar_that_is_deleted_meanwhile_is_not_named(
-    tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_sidecar_is_not_named(tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     table = grown(tmp_path, "v2")
     snapshot = table.load()
     assert snapshot.checkpoint is not None
@@ -390,9 +388,7 @@ def test_a_table_that_keeps_a_short_log_names_no_sidecar_again(tmp_path: Path, c
     assert copies == [1] and first not in made.sidecars and made.num_adds == 41
 
 
-def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
-    tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_checkpoint_keeps_sidecars(tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     table = grown(tmp_path, "v2")
     before = {file.name for file in (table.log / "_sidecars").iterdir()}
 

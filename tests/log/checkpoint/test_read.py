@@ -287,9 +287,7 @@ def test_columns_of_a_small_checkpoint_are_decoded_together(tmp_path: Path, monk
     ]  # fmt: skip
 
 
-def test_a_column_of_a_small_checkpoint_that_is_damaged_does_not_keep_others_from_being_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_column_does_not_keep_others_from_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, expected = _adds_of_a_small_checkpoint(tmp_path)
     own = CheckpointPart._decoded
     monkeypatch.setattr("deltaskip.log.loading._OPENED", {})

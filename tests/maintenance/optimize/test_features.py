@@ -27,9 +27,7 @@ def first_file(table: ds.DeltaTable) -> pq.ParquetFile:
 @pytest.mark.long(gate=3)
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("zorder_by", [(), ("id", "n")])
-def test_rule_67_files_for_iceberg_have_ids_and_partition_columns(
-    tmp_path: Path, version: int, zorder_by: tuple[str, ...]
-) -> None:
+def test_rule_67_iceberg_files_have_ids_and_partition(tmp_path: Path, version: int, zorder_by: tuple[str, ...]) -> None:
     nested = ", tags ARRAY<INT>, m MAP<STRING, INT>" if version > 1 else ""
     table = ds.DeltaTable.create(
         tmp_path / "t", f"id BIGINT, p STRING, n INT{nested}", ["p"],
