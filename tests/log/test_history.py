@@ -70,21 +70,15 @@ def test_history_begins_where_the_commits_begin(hourly: TableBuilder) -> None:
     assert [entry.version for entry in history(*open_storage(hourly.path))] == [4, 3, 2]
 
 
-@pytest.mark.parametrize(
-    ("timestamp_ms", "version"), [(HOUR, 0), (HOUR + 1, 0), (2 * HOUR - 1, 0), (2 * HOUR, 1), (5 * HOUR, 4)]
-)
-def test_the_latest_version_up_to_the_time_is_found(hourly: TableBuilder, timestamp_ms: int, version: int) -> None:
-    assert at(hourly, timestamp_ms) == version
-
-
-def test_a_time_before_the_first_version_names_it(hourly: TableBuilder) -> None:
-    with pytest.raises(VersionNotFound, match=r"version 0, the earliest .* was committed at 1970-01-01 01:00"):
-        at(hourly, HOUR - 1)
-
-
-def test_a_time_after_the_last_commit_names_it_and_the_cure(hourly: TableBuilder) -> None:
-    with pytest.raises(VersionNotFound, match=r"version 4, the latest, was committed at 1970-01-01 05:00.*without"):
-        at(hourly, 5 * HOUR + 1)
+def test_the_latest_version_up_to_the_time_is_found_or_named(hourly: TableBuilder) -> None:
+    times = (HOUR, HOUR + 1, 2 * HOUR - 1, 2 * HOUR, 5 * HOUR)
+    assert [at(hourly, time) for time in times] == [0, 0, 0, 1, 4]
+    for time, said in (
+        (HOUR - 1, r"version 0, the earliest .* was committed at 1970-01-01 01:00"),
+        (5 * HOUR + 1, r"version 4, the latest, was committed at 1970-01-01 05:00.*without"),
+    ):
+        with pytest.raises(VersionNotFound, match=said):
+            at(hourly, time)
 
 
 def test_versions_that_cannot_be_rebuilt_are_not_found_by_time(hourly: TableBuilder) -> None:
