@@ -71,19 +71,6 @@ def test_rule_38_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
 
 
 class TestWhere:
-    @pytest.mark.long(gate=4)
-    @pytest.mark.parametrize("properties", [{}, VECTORS, FEED, {**FEED, **VECTORS}, {**TRACKED, **VECTORS}])
-    @pytest.mark.parametrize("partition_by", [(), ("p",)])
-    def test_rows_that_match_are_replaced_and_null_stays(
-        self, tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]
-    ) -> None:
-        table = made(tmp_path, partition_by, **properties)
-        expected = [row for row in rows(range(12)).to_pylist() if row["x"] is None or row["x"] < 5]
-        table.overwrite(rows([21, 22]), where="x >= 5")
-        assert rows_of(table) == sorted(expected + rows([21, 22]).to_pylist(), key=lambda row: row["id"])
-        table.overwrite(rows([]), where="x IN (1, 22) OR id = 3")
-        assert ids_of(table) == [0, 2, 4, 8, 21]
-
     def test_the_history_has_the_predicate_and_the_metrics_of_delta_spark(self, tmp_path: Path) -> None:
         table = made(tmp_path)
         table.overwrite(rows([3]), where="id >= 3 AND id <= 6")
@@ -364,16 +351,6 @@ class TestSchema:
             table.overwrite(rows([1]), **options)
         with pytest.raises(ds.InvalidArgumentType):
             table.overwrite(1)
-
-
-@pytest.mark.long(gate=5)
-@pytest.mark.parametrize("mode", ["name", "id"])
-@pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
-def test_mapped_columns(tmp_path: Path, mode: str, properties: dict[str, str]) -> None:
-    table = made(tmp_path, ("p",), **{"delta.columnMapping.mode": mode}, **properties)
-    table.overwrite(rows([3]), where="st.a >= 3 AND x < 8")
-    expected = [row for row in rows(range(12)).to_pylist() if row["x"] is None or not 3 <= row["x"] < 8]
-    assert rows_of(table) == sorted(expected + rows([3]).to_pylist(), key=lambda row: row["id"])
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
