@@ -125,11 +125,8 @@ def add(path: str, stats: Mapping[str, Any] | str | None = None, **members: Any)
     action: Action = {
         "path": path,
         "partitionValues": {},
-        "size": 100,
-        "modificationTime": 1_700_000_000_000,
-        "dataChange": True,
-        **members,
-    }
+        "size": 100, "modificationTime": 1_700_000_000_000, "dataChange": True, **members,
+    }  # fmt: skip
     if stats is not None:
         action["stats"] = stats if isinstance(stats, str) else json.dumps(stats, ensure_ascii=False)
     return {"add": action}

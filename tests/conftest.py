@@ -34,12 +34,9 @@ _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "GCE_", "GCLOUD_", "CLOUDSDK_", "MSI_", 
 for _name in [name for name in os.environ if name.startswith(_CLOUDS)]:
     del os.environ[_name]
 os.environ |= {
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    "AWS_CONFIG_FILE": os.devnull,
-    "CLOUDSDK_CONFIG": os.devnull,
-    "AZURE_CONFIG_DIR": os.devnull,
-}
+    "AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_CONFIG_FILE": os.devnull,
+    "CLOUDSDK_CONFIG": os.devnull, "AZURE_CONFIG_DIR": os.devnull,
+}  # fmt: skip
 
 reached: list[str] = []
 """Addresses outside this machine that a test of this process tried to reach."""
@@ -103,18 +100,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     sql = pytest.importorskip("pyspark.sql")
     scratch: Path = tmp_path_factory.mktemp("spark")
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.files.openCostInBytes": "65536",
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC", "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2", "spark.sql.files.openCostInBytes": "65536",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
-    }
+    }  # fmt: skip
     # Most queries run once, and Spark compiles one for longer than it runs.
     settings |= extent({"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}, {})
     # What another module has started, such as a command in this process, has other settings.

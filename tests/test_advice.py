@@ -21,9 +21,7 @@ from deltaskip.errors import OptionAdvice, advice_in
         (OptionAdvice("if_exists", True), "if_exists=True", "IF EXISTS"),
     ],
 )
-def test_advice_is_worded_by_each_interface_also_after_pickling_and_in_the_cause(
-    advice: OptionAdvice, shown: str, on_the_command_line: str
-) -> None:
+def test_advice_is_worded_by_each_interface(advice: OptionAdvice, shown: str, on_the_command_line: str) -> None:
     error = ds.SchemaError(f"It failed: pass {advice}.").advising(advice, "no advice")
     error = pickle.loads(pickle.dumps(error))
     assert str(error) == f"It failed: pass {shown}."

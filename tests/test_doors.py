@@ -283,9 +283,7 @@ def test_writes_let_no_other_error_out_and_leave_nothing(base: Path, tmp_path: P
 
 @pytest.mark.long(gate=4)
 @pytest.mark.parametrize("door_", MORE_WRITES)
-def test_other_writes_let_no_other_error_out_and_leave_nothing_or_say_that_they_are_done(
-    base: Path, tmp_path: Path, door_: str
-) -> None:
+def test_other_writes_let_no_other_error_out_and_leave_none_or_are_done(base: Path, tmp_path: Path, door_: str) -> None:
     raised, first, places = 0, list(MORE_WRITES).index(door_), {**PLACES, "database": DATABASE}
     for where, folder, before, error in failures(
         MORE_WRITES[door_], places, lambda: fresh(base, tmp_path / "w"), first
@@ -501,9 +499,7 @@ class _Late(Exception):
 
 
 @pytest.mark.parametrize("place", ["read", "list_from", "open_input", "put_if_absent"])
-def test_what_a_signal_handler_raises_passes_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_what_a_signal_handler_raises_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     class Handler:
         def method(self, number: int, frame: object) -> None:
             raise error

@@ -87,12 +87,9 @@ WORDS = {
 }
 # What needs a session before anything else.
 READS_FILES = (
-    "TableScan.aggregate",
-    "TableScan.count",
-    "DeltaTable.update",
-    "DeltaTable.replace_partitioning",
+    "TableScan.aggregate", "TableScan.count", "DeltaTable.update", "DeltaTable.replace_partitioning",
     "DeltaTable.recompute_stats",
-)
+)  # fmt: skip
 OF_A_SESSION = (
     ".recompute_stats", ".to_spark", ".files_to_spark", ".read_stream", "install_catalog", "register_format",
     "register_view", "sql",

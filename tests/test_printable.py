@@ -19,6 +19,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.printable import printable, printable_json
 from deltaskip.progress import LOGGER, Progress
 from tests.each import each
+from tests.looped import looped
 
 # A color, a title of the window, a C1 introducer, an override of direction, an isolate, a carriage return and DEL.
 NAMES = ("\x1b[31mred", "\x1b]0;t\x07", "\x9b2J", "\u202eabc", "\u2066x\u2069", "a\rb", "d\x7f")
@@ -88,33 +89,29 @@ def _refused(table: ds.DeltaTable, name: str, folder: Path) -> Iterator[Callable
     yield lambda: table.overwrite(pa.table(row), where=f"`z{name}` = 1")
 
 
-def test_results_and_their_html(tmp_path: Path) -> None:
-    def check(name: str) -> None:
-        table = _table(tmp_path, name)
-        for result in _results(table, name):
-            for text in (repr(result), str(result), getattr(result, "_repr_html_", str)()):
-                _silent(text)
-        explain = table.scan(f"`c{name}` > 3").explain()
-        explain.save_plot(tmp_path / "p.svg")
-        _silent((tmp_path / "p.svg").read_text())
-
-    each(NAMES, check)
+@looped("name", NAMES)
+def test_results_and_their_html(tmp_path: Path, name: str) -> None:
+    table = _table(tmp_path, name)
+    for result in _results(table, name):
+        for text in (repr(result), str(result), getattr(result, "_repr_html_", str)()):
+            _silent(text)
+    explain = table.scan(f"`c{name}` > 3").explain()
+    explain.save_plot(tmp_path / "p.svg")
+    _silent((tmp_path / "p.svg").read_text())
 
 
-def test_errors_and_warnings(tmp_path: Path) -> None:
-    def check(name: str) -> None:
-        table = _table(tmp_path, name)
-        for call in _refused(table, name, tmp_path):
-            _silent(_message(call))
-        with warnings.catch_warnings(record=True) as issued:
-            warnings.simplefilter("always")
-            table.scan(f"`c{name}` = NULL").files()
-            table.append(table.scan().to_arrow().slice(0, 0), txn=(f"app{name}", 1))
-        assert issued
-        for each_one in issued:
-            _silent(each_one.message)
-
-    each(NAMES, check)
+@looped("name", NAMES)
+def test_errors_and_warnings(tmp_path: Path, name: str) -> None:
+    table = _table(tmp_path, name)
+    for call in _refused(table, name, tmp_path):
+        _silent(_message(call))
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        table.scan(f"`c{name}` = NULL").files()
+        table.append(table.scan().to_arrow().slice(0, 0), txn=(f"app{name}", 1))
+    assert issued
+    for each_one in issued:
+        _silent(each_one.message)
 
 
 def test_records_of_the_log_and_labels_of_progress(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

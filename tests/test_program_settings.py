@@ -70,9 +70,7 @@ def test_settings_of_the_program_change_no_value_and_no_file(
 
 
 @pytest.mark.parametrize("variables", [_ASCII, None], ids=["ASCII", "ISO-8859-1"])
-def test_the_command_line_takes_and_prints_utf_8_in_every_locale(
-    tmp_path: Path, variables: Mapping[str, str] | None
-) -> None:
+def test_the_command_line_speaks_utf_8_in_every_locale(tmp_path: Path, variables: Mapping[str, str] | None) -> None:
     environment = {**os.environ, **(_latin() if variables is None else variables), "PYTHONPATH": str(_ROOT)}
 
     def run(*arguments: str) -> str:

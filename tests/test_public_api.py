@@ -20,6 +20,7 @@ import deltaskip as ds
 from deltaskip import errors
 from deltaskip.txn.transaction import Transaction
 from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import append, file, make_table
 
 # Classes that public annotations name and that are not exported, with the reason.
@@ -218,15 +219,13 @@ def test_sources_that_are_not_compiled_say_so(tmp_path: Path) -> None:
     assert ran.stderr.splitlines()[-1].startswith(said)
 
 
-def test_wrong_arguments_of_a_table_are_refused(folder: Path) -> None:
-    def check(name: str) -> None:
-        call, error = OPENING[name]
-        with pytest.raises(error) as caught:
-            call(folder)
-        assert type(caught.value) is error
-        assert str(caught.value)[-1] == "."
-
-    each(OPENING, check)
+@looped("name", OPENING)
+def test_wrong_arguments_of_a_table_are_refused(folder: Path, name: str) -> None:
+    call, error = OPENING[name]
+    with pytest.raises(error) as caught:
+        call(folder)
+    assert type(caught.value) is error
+    assert str(caught.value)[-1] == "."
 
 
 def test_both_a_version_and_a_timestamp_name_the_table(folder: Path) -> None:
@@ -247,19 +246,13 @@ class Odd:
 
 WRONG: tuple[Any, ...] = (
     Odd(),
-    None,
-    5,
-    1.5,
-    True,
-    "no such thing",
-    "\ud800",
-    b"x",
+    None, 5, 1.5, True, "no such thing", "\ud800", b"x",
     [1],
     {"a": 1},
     -1,
     10**30,
     datetime(2026, 1, 1),
-)
+)  # fmt: skip
 
 METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "DeltaTable.scan(where)": lambda t, x: t.scan(where=x).files(),
@@ -344,15 +337,13 @@ def begun(table: ds.DeltaTable) -> Transaction:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path) -> None:
-    def check(name: str) -> None:
-        def passed(value: Any) -> None:
-            try:
-                METHODS[name](table, value)
-            except ds.DeltaSkipError as error:
-                assert str(error)
+@looped("name", METHODS)
+def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path, name: str) -> None:
+    def passed(value: Any) -> None:
+        try:
+            METHODS[name](table, value)
+        except ds.DeltaSkipError as error:
+            assert str(error)
 
-        table = ds.DeltaTable(folder)
-        each(WRONG, passed, ascii)
-
-    each(METHODS, check)
+    table = ds.DeltaTable(folder)
+    each(WRONG, passed, ascii)

@@ -146,9 +146,7 @@ def unity(url: str, **options: Any) -> list[Callable[[], object]]:
     ]  # fmt: skip
 
 
-def test_unity_shows_no_token_whatever_its_server_answers(
-    server: Echo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unity_shows_no_token_of_any_server(server: Echo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "deltaskip.toml").write_text(
         f'[catalog.filed]\nuri = "unity:http://{server.host}"\ntoken = "{TOKEN}\\n"\n'

@@ -42,12 +42,8 @@ def results(table: ds.DeltaTable) -> list[Any]:
         table.recompute_stats(),
         scan.explain(),
         scan.explain().leaves[0],
-        scan.metrics,
-        scan,
-        table,
-        table.schema,
-        table.changes,
-    ]
+        scan.metrics, scan, table, table.schema, table.changes,
+    ]  # fmt: skip
     cost = found[1].cost
     return [*found[:-1], cost, cost.read, found[2].added]
 

@@ -36,25 +36,14 @@ from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE
 
 # PROTOCOL, Add File: the keys of an add in the order of the table there, and the types of Checkpoint Schema.
 ADD_KEYS = {
-    "path": "string",
-    "partitionValues": "map<string, string>",
-    "size": "int64",
-    "modificationTime": "int64",
-    "dataChange": "bool",
-    "stats": "string",
-    "tags": "map<string, string>",
-    "deletionVector": None,
-    "baseRowId": "int64",
-    "defaultRowCommitVersion": "int64",
-    "clusteringProvider": "string",
-}
+    "path": "string", "partitionValues": "map<string, string>", "size": "int64", "modificationTime": "int64",
+    "dataChange": "bool", "stats": "string", "tags": "map<string, string>", "deletionVector": None,
+    "baseRowId": "int64", "defaultRowCommitVersion": "int64", "clusteringProvider": "string",
+}  # fmt: skip
 VECTOR_KEYS = {
-    "storageType": "string",
-    "pathOrInlineDv": "string",
-    "offset": "int32",
-    "sizeInBytes": "int32",
+    "storageType": "string", "pathOrInlineDv": "string", "offset": "int32", "sizeInBytes": "int32",
     "cardinality": "int64",
-}
+}  # fmt: skip
 # Of a remove, extendedFileMetadata is read by nobody: whether the others are there shows what it promises.
 UNREAD = {"extended_file_metadata"}
 
@@ -111,9 +100,7 @@ def test_the_table_has_the_keys_and_types_of_the_protocol() -> None:
     ],
     ids=lambda value: getattr(value, "action", ""),
 )
-def test_a_dataclass_has_the_fields_of_its_action_and_defaults_for_those_not_required(
-    action: ActionFields, type_: Any
-) -> None:
+def test_a_dataclass_has_the_fields_of_its_action_and_defaults_for_the_rest(action: ActionFields, type_: Any) -> None:
     assert {f.name for f in fields(type_)} == set(action.logged)
     without_default = {f.name for f in fields(type_) if f.default is MISSING}
     # The log requires dataChange of a cdc action, and it is always false.
@@ -161,9 +148,7 @@ def test_a_checkpoints_structs_have_the_keys_of_the_table() -> None:
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**63 - 1])
 @pytest.mark.parametrize("name", ["offset", "sizeInBytes"])
-def test_a_number_beyond_its_columns_width_is_refused_by_the_kernel_and_the_dataclass_alike(
-    name: str, value: int
-) -> None:
+def test_a_number_beyond_its_columns_width_is_refused_by_kernel_and_dataclass_alike(name: str, value: int) -> None:
     add = members(ADD_FIELDS)
     add["deletionVector"][name] = value
     wanted = f"{name} is not a 32-bit integer"

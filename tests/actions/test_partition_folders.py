@@ -30,12 +30,8 @@ FOLDERS: list[tuple[t.DataType, Any, str | None, str]] = [
     (t.STRING, None, None, f"p={HIVE_NULL}"),
     (t.STRING, "", None, f"p={HIVE_NULL}"),
     (t.STRING, "..", "..", "p=.."),
-    (
-        t.STRING,
-        "a=b'c\"d*e?f\\g{h}i[j]k^l\x7fm\nn\x00",
-        "a=b'c\"d*e?f\\g{h}i[j]k^l\x7fm\nn\x00",
-        "p=a%3Db%27c%22d%2Ae%3Ff%5Cg%7Bh}i%5Bj%5Dk%5El%7Fm%0An%00",
-    ),
+    (t.STRING, "a=b'c\"d*e?f\\g{h}i[j]k^l\x7fm\nn\x00", "a=b'c\"d*e?f\\g{h}i[j]k^l\x7fm\nn\x00",
+        "p=a%3Db%27c%22d%2Ae%3Ff%5Cg%7Bh}i%5Bj%5Dk%5El%7Fm%0An%00"),
     (t.LONG, -(2**63), "-9223372036854775808", "p=-9223372036854775808"),
     (t.BOOLEAN, True, "true", "p=true"),
     (t.DOUBLE, -0.0, "-0.0", "p=-0.0"),
@@ -54,13 +50,11 @@ FOLDERS: list[tuple[t.DataType, Any, str | None, str]] = [
     (t.TIMESTAMP, -1, "1969-12-31T23:59:59.999999Z", "p=1969-12-31 18%3A59%3A59.999999"),
     (t.TIMESTAMP_NTZ, -62_135_596_800_000_000, "0001-01-01 00:00:00", "p=0001-01-01 00%3A00%3A00"),
     (t.TIMESTAMP_NTZ, 500_000, "1970-01-01 00:00:00.500000", "p=1970-01-01 00%3A00%3A00.500000"),
-]
+]  # fmt: skip
 
 
 @looped("data_type, value, text, folder", FOLDERS)
-def test_a_partition_has_the_text_and_the_folder_that_delta_spark_writes(
-    data_type: t.DataType, value: Any, text: str | None, folder: str
-) -> None:
+def test_partitions_are_those_of_delta_spark(data_type: t.DataType, value: Any, text: str | None, folder: str) -> None:
     array = values_of([value, None], data_type)
     assert partition_texts(array, data_type).to_pylist() == [text, None]
     assert partition_folder([t.StructField("p", data_type)], [value], "America/New_York") == folder

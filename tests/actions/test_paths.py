@@ -152,17 +152,11 @@ def test_a_uri_decodes_to_the_path_below_the_root(raw):
 
 
 ROOTS = {
-    "file:///t/x": [
-        "a%20b",
-        "./a%20b",
-        "file:/t/x/a%20b",
-        "file:///t/x/a%20b",
-        "/t/x/a%20b",
-        "file://localhost/t/x/a%20b",
-    ],
+    "file:///t/x": ["a%20b", "./a%20b", "file:/t/x/a%20b", "file:///t/x/a%20b", "/t/x/a%20b",
+        "file://localhost/t/x/a%20b"],
     "/t/x y": ["a%20b", "file:/t/x%20y/a%20b", "/t/x%20y/a%20b", "file:///t/x%20y/z/../a%20b"],
     "s3://b/t": ["a%20b", "s3://b/t/a%20b", "s3a://b/t/a%20b", "s3n://b/t/./a%20b", "/t/a%20b"],
-}
+}  # fmt: skip
 ELSEWHERE = {
     "file:///t/x": ["file:///t/x2/a", "file:///t/a", "s3://b/t/x/a", "../x2/a"],
     "s3://b/t": ["s3://c/t/a", "file:///t/a", "s3://b/t2/a", "gs://b/t/a"],

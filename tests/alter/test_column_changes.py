@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, InvalidCommit
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.dml.tables import info_of
-from tests.each import each
+from tests.looped import looped
 
 COLUMNS = (
     "id BIGINT, name STRING, st STRUCT<a: INT, b: VARCHAR(5)>, arr ARRAY<STRUCT<x: INT>>, m MAP<STRING, STRUCT<v: INT>>"
@@ -37,39 +36,37 @@ def shape(table: ds.DeltaTable) -> str:
     return re.sub(r"\s+", " ", repr(table.schema).removeprefix("root\n"))
 
 
-def test_a_change_leads_to_the_same_schema_as_creating_it(tmp_path: Path) -> None:
-    def check(tmp_path: Path, change: ds.TableChange, after: str) -> None:
-        table = table_of(tmp_path)
-        table.append(pa.table({"id": [1]}))
-        result = table.alter(change)
-        assert (result.version, table.version) == (2, 2)
-        assert table.schema == parse_columns(after)
-
-    each(
-        [
-            (ds.AddColumn("c", "INT"), f"{COLUMNS}, c INT"),
-            (ds.AddColumn("c", "INT", position=ds.FIRST), f"c INT, {COLUMNS}"),
-            (
-                ds.AddColumn("c", "INT", "a comment", position=ds.After("ID")),
-                COLUMNS.replace("id BIGINT", "id BIGINT, c INT COMMENT 'a comment'"),
-            ),
-            (ds.AddColumn("ST.c", "INT", position=ds.After("a")), COLUMNS.replace("a: INT", "a: INT, c: INT")),
-            (ds.AddColumn("arr.element.y", "INT", position=ds.FIRST), COLUMNS.replace("x: INT", "y: INT, x: INT")),
-            (ds.AddColumn("m.value.w", "INT"), COLUMNS.replace("v: INT", "v: INT, w: INT")),
-            (ds.AddColumn("vc", "VARCHAR(5)"), f"{COLUMNS}, vc VARCHAR(5)"),
-            (ds.AddColumn("st.vc", "CHAR(3)", position=ds.FIRST), COLUMNS.replace("a: INT", "vc: CHAR(3), a: INT")),
-            (ds.AddColumn("z", "STRUCT<q: INT COMMENT 'x'>"), f"{COLUMNS}, z STRUCT<q: INT COMMENT 'x'>"),
-            (ds.AddColumn(("st", "c"), pa.int32()), COLUMNS.replace("VARCHAR(5)", "VARCHAR(5), c: INT")),
-            (ds.AddColumn("c", ds.DecimalType(10, 2)), f"{COLUMNS}, c DECIMAL(10,2)"),
-            (ds.AddColumn("c", "STRING COLLATE UNICODE_CI"), f"{COLUMNS}, c STRING COLLATE UNICODE_CI"),
-            (ds.MoveColumn("name", ds.FIRST), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
-            (ds.MoveColumn("id", 1), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
-            (ds.MoveColumn("st.b", ds.FIRST), COLUMNS.replace("a: INT, b: VARCHAR(5)", "b: VARCHAR(5), a: INT")),
-            (ds.UpdateColumnComment("id", "x"), COLUMNS.replace("id BIGINT", "id BIGINT COMMENT 'x'")),
-            (ds.UpdateColumnComment("arr.element.x", ""), COLUMNS.replace("x: INT", "x: INT COMMENT ''")),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "change, after",
+    [
+        (ds.AddColumn("c", "INT"), f"{COLUMNS}, c INT"),
+        (ds.AddColumn("c", "INT", position=ds.FIRST), f"c INT, {COLUMNS}"),
+        (
+            ds.AddColumn("c", "INT", "a comment", position=ds.After("ID")),
+            COLUMNS.replace("id BIGINT", "id BIGINT, c INT COMMENT 'a comment'"),
+        ),
+        (ds.AddColumn("ST.c", "INT", position=ds.After("a")), COLUMNS.replace("a: INT", "a: INT, c: INT")),
+        (ds.AddColumn("arr.element.y", "INT", position=ds.FIRST), COLUMNS.replace("x: INT", "y: INT, x: INT")),
+        (ds.AddColumn("m.value.w", "INT"), COLUMNS.replace("v: INT", "v: INT, w: INT")),
+        (ds.AddColumn("vc", "VARCHAR(5)"), f"{COLUMNS}, vc VARCHAR(5)"),
+        (ds.AddColumn("st.vc", "CHAR(3)", position=ds.FIRST), COLUMNS.replace("a: INT", "vc: CHAR(3), a: INT")),
+        (ds.AddColumn("z", "STRUCT<q: INT COMMENT 'x'>"), f"{COLUMNS}, z STRUCT<q: INT COMMENT 'x'>"),
+        (ds.AddColumn(("st", "c"), pa.int32()), COLUMNS.replace("VARCHAR(5)", "VARCHAR(5), c: INT")),
+        (ds.AddColumn("c", ds.DecimalType(10, 2)), f"{COLUMNS}, c DECIMAL(10,2)"),
+        (ds.AddColumn("c", "STRING COLLATE UNICODE_CI"), f"{COLUMNS}, c STRING COLLATE UNICODE_CI"),
+        (ds.MoveColumn("name", ds.FIRST), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
+        (ds.MoveColumn("id", 1), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
+        (ds.MoveColumn("st.b", ds.FIRST), COLUMNS.replace("a: INT, b: VARCHAR(5)", "b: VARCHAR(5), a: INT")),
+        (ds.UpdateColumnComment("id", "x"), COLUMNS.replace("id BIGINT", "id BIGINT COMMENT 'x'")),
+        (ds.UpdateColumnComment("arr.element.x", ""), COLUMNS.replace("x: INT", "x: INT COMMENT ''")),
+    ],
+)
+def test_a_change_leads_to_the_same_schema_as_creating_it(tmp_path: Path, change: ds.TableChange, after: str) -> None:
+    table = table_of(tmp_path)
+    table.append(pa.table({"id": [1]}))
+    result = table.alter(change)
+    assert (result.version, table.version) == (2, 2)
+    assert table.schema == parse_columns(after)
 
 
 def test_dropping_and_renaming_without_column_mapping_name_the_cure(tmp_path: Path) -> None:
@@ -91,11 +88,8 @@ def test_rule_55_column_mapping_is_enabled_on_request_in_the_same_commit(tmp_pat
     )
     assert (result.version, result.operation) == (2, "ALTER TABLE")
     assert [step["operation"] for step in parameters(table)["changes"]] == [
-        "SET TBLPROPERTIES",
-        "RENAME COLUMN",
-        "RENAME COLUMN",
-        "DROP COLUMNS",
-    ]
+        "SET TBLPROPERTIES", "RENAME COLUMN", "RENAME COLUMN", "DROP COLUMNS",
+    ]  # fmt: skip
     assert table.schema.names == ("id", "title", "st", "m")
     title, st = table.schema.fields[1], table.schema.fields[2]
     assert title.metadata == {"delta.columnMapping.id": 2, "delta.columnMapping.physicalName": "name"}
@@ -123,41 +117,39 @@ def test_rule_57_statistics_columns_are_renamed_and_dropped_along(tmp_path: Path
     assert table.properties["delta.dataSkippingStatsColumns"] == "`s t`.aa,`s t`,`c 1`"
 
 
-def test_rule_57_columns_that_something_depends_on_stay(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, change: ds.TableChange, why: str | None) -> None:
-        columns = (
-            "p STRING, q INT, st STRUCT<a: INT, b: INT>, g INT GENERATED ALWAYS AS (st.a + 1), only STRUCT<one: INT>, "
-            "arr ARRAY<STRUCT<x: INT>>"
-        )
-        table = table_of(tmp_path, columns, partition_by=["p"], properties=MAPPED)
-        table.alter(ds.AddConstraint("c", "q > 0"))
-        if why is None:
-            table.alter(change)
-            assert table.partition_columns == (("pp",) if "pp" in table.schema.names else ("p",))
-            return
-        with pytest.raises(SchemaError, match=re.escape(why)):
-            table.alter(change)
-        assert table.version == 1
-
-    each(
-        [
-            (ds.DeleteColumn("p"), "partition column"),
-            (ds.DeleteColumn("q"), "the constraint c uses it"),
-            (ds.RenameColumn("q", "qq"), "the constraint c uses it"),
-            (ds.RenameColumn("st", "s"), "generationExpression of the column g uses it"),
-            (ds.DeleteColumn("st.a"), "generationExpression of the column g uses it"),
-            (ds.DeleteColumn("only.one"), "last column of only"),
-            (ds.DeleteColumn("nope"), "There is no column nope"),
-            (ds.DeleteColumn("q.x"), "q is not a struct"),
-            (ds.DeleteColumn("arr.x"), "arr is an array: write arr.element"),
-            (ds.DeleteColumn("arr.element"), "part of a type"),
-            (ds.RenameColumn("q", "P"), "has the column p: choose another name"),
-            (ds.RenameColumn("only.one", "two"), None),
-            (ds.RenameColumn("p", "pp"), None),
-            (ds.DeleteColumn("g"), None),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+@looped(
+    "change, why",
+    [
+        (ds.DeleteColumn("p"), "partition column"),
+        (ds.DeleteColumn("q"), "the constraint c uses it"),
+        (ds.RenameColumn("q", "qq"), "the constraint c uses it"),
+        (ds.RenameColumn("st", "s"), "generationExpression of the column g uses it"),
+        (ds.DeleteColumn("st.a"), "generationExpression of the column g uses it"),
+        (ds.DeleteColumn("only.one"), "last column of only"),
+        (ds.DeleteColumn("nope"), "There is no column nope"),
+        (ds.DeleteColumn("q.x"), "q is not a struct"),
+        (ds.DeleteColumn("arr.x"), "arr is an array: write arr.element"),
+        (ds.DeleteColumn("arr.element"), "part of a type"),
+        (ds.RenameColumn("q", "P"), "has the column p: choose another name"),
+        (ds.RenameColumn("only.one", "two"), None),
+        (ds.RenameColumn("p", "pp"), None),
+        (ds.DeleteColumn("g"), None),
+    ],
+)
+def test_rule_57_columns_that_others_depend_on_stay(tmp_path: Path, change: ds.TableChange, why: str | None) -> None:
+    columns = (
+        "p STRING, q INT, st STRUCT<a: INT, b: INT>, g INT GENERATED ALWAYS AS (st.a + 1), only STRUCT<one: INT>, "
+        "arr ARRAY<STRUCT<x: INT>>"
     )
+    table = table_of(tmp_path, columns, partition_by=["p"], properties=MAPPED)
+    table.alter(ds.AddConstraint("c", "q > 0"))
+    if why is None:
+        table.alter(change)
+        assert table.partition_columns == (("pp",) if "pp" in table.schema.names else ("p",))
+        return
+    with pytest.raises(SchemaError, match=re.escape(why)):
+        table.alter(change)
+    assert table.version == 1
 
 
 @pytest.mark.parametrize("change", [ds.DeleteColumn("c"), ds.DeleteColumn("st"), ds.DeleteColumn("st.a")])
@@ -170,33 +162,31 @@ def test_a_clustering_column_and_what_contains_one_stay(tmp_path: Path, change: 
     table.alter(ds.RenameColumn("c", "cc"), *map(ds.DeleteColumn, ("st.b", "arr.element.x", "m.value.x")))
 
 
-def test_columns_that_cannot_be_are_refused_by_name(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, change: ds.TableChange, why: str) -> None:
-        table = table_of(tmp_path)
-        with pytest.raises(SchemaError, match=why):
-            table.alter(change)
-        assert table.version == 0
-
-    each(
-        [
-            (ds.AddColumn("ID", "INT"), "has the column id"),
-            (ds.AddColumn("c", "INT", nullable=False), "existing rows have NULL"),
-            (ds.AddColumn("c", "STRUCT<x: INT NOT NULL>"), "c.x cannot be added"),
-            (ds.AddColumn("nope.x", "INT"), "no column nope"),
-            (ds.AddColumn("id.x", "INT"), "is not a struct"),
-            (ds.AddColumn("c", "INT", position=ds.After("zz")), "cannot be put after zz"),
-            (ds.AddColumn("st.c", "INT", position=ds.After("id")), "the columns there are a, b"),
-            (ds.AddColumn("c", "INT COMMENT 'x'"), "more than the type"),
-            (ds.AddColumn("c", "INT, d INT"), "more than the type"),
-            (ds.AddColumn("c", "QUUX"), "not a type of Delta Lake"),
-            (ds.AddColumn("ntz", "TIMESTAMP_NTZ"), r"AddFeature\('timestampNtz'\)"),
-            (ds.UpdateColumnNullability("id", nullable=False), "cannot be set to NOT NULL"),
-            (ds.UpdateColumnComment("arr.element", "x"), "part of a type: describe arr"),
-            (ds.MoveColumn("id", 5), "there are 5 columns"),
-            (ds.MoveColumn("id", ds.After("a")), "the columns there are name, st, arr, m"),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "change, why",
+    [
+        (ds.AddColumn("ID", "INT"), "has the column id"),
+        (ds.AddColumn("c", "INT", nullable=False), "existing rows have NULL"),
+        (ds.AddColumn("c", "STRUCT<x: INT NOT NULL>"), "c.x cannot be added"),
+        (ds.AddColumn("nope.x", "INT"), "no column nope"),
+        (ds.AddColumn("id.x", "INT"), "is not a struct"),
+        (ds.AddColumn("c", "INT", position=ds.After("zz")), "cannot be put after zz"),
+        (ds.AddColumn("st.c", "INT", position=ds.After("id")), "the columns there are a, b"),
+        (ds.AddColumn("c", "INT COMMENT 'x'"), "more than the type"),
+        (ds.AddColumn("c", "INT, d INT"), "more than the type"),
+        (ds.AddColumn("c", "QUUX"), "not a type of Delta Lake"),
+        (ds.AddColumn("ntz", "TIMESTAMP_NTZ"), r"AddFeature\('timestampNtz'\)"),
+        (ds.UpdateColumnNullability("id", nullable=False), "cannot be set to NOT NULL"),
+        (ds.UpdateColumnComment("arr.element", "x"), "part of a type: describe arr"),
+        (ds.MoveColumn("id", 5), "there are 5 columns"),
+        (ds.MoveColumn("id", ds.After("a")), "the columns there are name, st, arr, m"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused_by_name(tmp_path: Path, change: ds.TableChange, why: str) -> None:
+    table = table_of(tmp_path)
+    with pytest.raises(SchemaError, match=why):
+        table.alter(change)
+    assert table.version == 0
 
 
 def test_odd_characters_need_mapped_columns(tmp_path: Path) -> None:
@@ -223,29 +213,27 @@ def test_changes_are_made_in_order_and_all_or_none(tmp_path: Path) -> None:
     assert (table.version, table.schema.names) == (1, ("b", "c", "d", "a"))
 
 
-def test_a_change_that_changes_nothing_makes_no_commit(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, changes: list[ds.TableChange]) -> None:
-        table = table_of(tmp_path)
-        assert table.alter(*changes).version is None
-        assert table.version == 0
-
-    each(
-        [
-            [ds.DeleteColumn("zz", if_exists=True)],
-            [ds.UpdateColumnComment("id", None)],
-            [ds.UpdateColumnNullability("id", nullable=True)],
-            [ds.MoveColumn("id", ds.FIRST)],
-            [ds.UpdateColumn("id", "bigint")],
-            [ds.AddFeature("appendOnly")],
-            [ds.RemoveProperty("zz", if_exists=True)],
-            [ds.DropConstraint("zz", if_exists=True)],
-            [ds.ReplaceColumns(COLUMNS)],
-            [ds.ClusterBy()],
-            [ds.SetComment(None)],
-            [ds.DropDefault("id")],
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), case),
-    )
+@looped(
+    "changes",
+    [
+        [ds.DeleteColumn("zz", if_exists=True)],
+        [ds.UpdateColumnComment("id", None)],
+        [ds.UpdateColumnNullability("id", nullable=True)],
+        [ds.MoveColumn("id", ds.FIRST)],
+        [ds.UpdateColumn("id", "bigint")],
+        [ds.AddFeature("appendOnly")],
+        [ds.RemoveProperty("zz", if_exists=True)],
+        [ds.DropConstraint("zz", if_exists=True)],
+        [ds.ReplaceColumns(COLUMNS)],
+        [ds.ClusterBy()],
+        [ds.SetComment(None)],
+        [ds.DropDefault("id")],
+    ],
+)
+def test_a_change_that_changes_nothing_makes_no_commit(tmp_path: Path, changes: list[ds.TableChange]) -> None:
+    table = table_of(tmp_path)
+    assert table.alter(*changes).version is None
+    assert table.version == 0
 
 
 def test_replacing_columns_deletes_and_adds_and_never_renames(tmp_path: Path) -> None:
@@ -332,29 +320,28 @@ def test_types_of_pyspark_are_accepted(tmp_path: Path) -> None:
     )
 
 
-def test_the_first_three_arguments_of_the_spip_are_told_from_column_type_and_comment() -> None:
-    def check(case: tuple[tuple[Any, ...], tuple[str, ...], object, str | None]) -> None:
-        arguments, path, kind, comment = case
-        change = ds.AddColumn(*arguments)
-        assert (change.column, change.type, change.comment) == (path, kind, comment)
-
-    each(
-        [
-            (("a", "INT", "where"), ("a",), "INT", "where"),
-            (("a", "DATE", "date"), ("a",), "DATE", "date"),
-            ((("a", "b"), "DATE", "int"), ("a", "b"), "DATE", "int"),
-            ((["a", "b"], "INT", "where"), ("a", "b"), "INT", "where"),
-            (("a", pa.int32(), "int"), ("a",), pa.int32(), "int"),
-            (("a", "b", "INT"), ("a", "b"), "INT", None),
-            (("a.c", "b", "DECIMAL(4, 2)"), ("a", "c", "b"), "DECIMAL(4, 2)", None),
-            ((["a"], "date", "INT"), ("a", "date"), "INT", None),
-            (([], "b", "INT"), ("b",), "INT", None),
-            (((), "date", "INT"), ("date",), "INT", None),
-            ((["a"], "date", pa.int32()), ("a", "date"), pa.int32(), None),
-            (("a", "b", pa.int32(), "where"), ("a", "b"), pa.int32(), "where"),
-        ],
-        check,
-    )
+@looped(
+    "arguments, path, kind, comment",
+    [
+        (("a", "INT", "where"), ("a",), "INT", "where"),
+        (("a", "DATE", "date"), ("a",), "DATE", "date"),
+        ((("a", "b"), "DATE", "int"), ("a", "b"), "DATE", "int"),
+        ((["a", "b"], "INT", "where"), ("a", "b"), "INT", "where"),
+        (("a", pa.int32(), "int"), ("a",), pa.int32(), "int"),
+        (("a", "b", "INT"), ("a", "b"), "INT", None),
+        (("a.c", "b", "DECIMAL(4, 2)"), ("a", "c", "b"), "DECIMAL(4, 2)", None),
+        ((["a"], "date", "INT"), ("a", "date"), "INT", None),
+        (([], "b", "INT"), ("b",), "INT", None),
+        (((), "date", "INT"), ("date",), "INT", None),
+        ((["a"], "date", pa.int32()), ("a", "date"), pa.int32(), None),
+        (("a", "b", pa.int32(), "where"), ("a", "b"), pa.int32(), "where"),
+    ],
+)
+def test_the_first_three_arguments_of_the_spip_are_told_from_column_type_and_comment(
+    arguments: tuple[Any, ...], path: tuple[str, ...], kind: object, comment: str | None
+) -> None:
+    change = ds.AddColumn(*arguments)
+    assert (change.column, change.type, change.comment) == (path, kind, comment)
 
 
 @pytest.mark.parametrize(

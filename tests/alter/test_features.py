@@ -86,9 +86,7 @@ def test_rule_65_reader_features_leave_a_protected_history(
         ("id BIGINT", {}, "nope", "no table feature"),
     ],
 )
-def test_rule_65_what_uses_a_feature_is_named(
-    tmp_path: Path, columns: str, properties: dict[str, str], name: str, why: str
-) -> None:
+def test_rule_65_users_are_named(tmp_path: Path, columns: str, properties: dict[str, str], name: str, why: str) -> None:
     table = table_of(tmp_path, columns, properties=properties)
     with pytest.raises((InvalidArgument, SchemaError, UnsupportedFeature), match=why):
         table.drop_feature(name)
@@ -188,9 +186,7 @@ def test_rule_65_the_protection_of_a_history_ends_with_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("properties", [{}, {"delta.enableRowTracking": "true", "delta.appendOnly": "false"}])
-def test_rule_65_files_with_deletion_vectors_are_rewritten_before_the_feature_is_dropped(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_rule_65_files_lose_their_vectors_before_the_feature_goes(tmp_path: Path, properties: dict[str, str]) -> None:
     table = table_of(tmp_path, "id BIGINT", properties={"delta.enableDeletionVectors": "true", **properties})
     for start in (0, 100, 200):
         table.append(pa.table({"id": range(start, start + 10)}))

@@ -12,7 +12,7 @@ import deltaskip as ds
 from deltaskip import transforms as t
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.sparkexpr.types.data_types import StructField, StructType
-from tests.each import each
+from tests.looped import looped
 
 COLUMNS = "id INT, name STRING, ts TIMESTAMP, e STRUCT<at: DATE, n: STRUCT<ntz: TIMESTAMP_NTZ>>"
 TYPES: list[tuple[str, pa.DataType]] = [
@@ -25,12 +25,9 @@ VALUES: list[Any] = [
     [7, None, -3],
     ["abc", "äöü", None],
     [datetime(2024, 5, 1, 3, tzinfo=UTC), datetime(1969, 12, 31, 23, tzinfo=UTC), None],
-    [
-        {"at": date(2024, 2, 29), "n": {"ntz": datetime(2024, 2, 29, 7)}},
-        {"at": date(1969, 1, 1), "n": {"ntz": None}},
-        {"at": None, "n": None},
-    ],
-]
+    [{"at": date(2024, 2, 29), "n": {"ntz": datetime(2024, 2, 29, 7)}}, {"at": date(1969, 1, 1), "n": {"ntz": None}},
+        {"at": None, "n": None}],
+]  # fmt: skip
 
 
 def table_of(folder: Path, transforms: Sequence[t.Transform]) -> ds.DeltaTable:
@@ -66,34 +63,31 @@ CASES: list[tuple[t.Transform, Sequence[ds.RenameColumn], t.Transform]] = [
     (t.truncate("id", 5), [ds.RenameColumn("id", "key")], t.truncate("key", 5)),
     (t.identity("e.at"), [ds.RenameColumn("e.at", "when")], t.identity("e.when")),
     (t.month("e.at"), [ds.RenameColumn("e", "event")], t.month("event.at")),
-    (
-        t.datehour("e.n.ntz"),
-        [ds.RenameColumn("e.n", "inner"), ds.RenameColumn("e", "event"), ds.RenameColumn("event.inner.ntz", "at")],
-        t.datehour("event.inner.at"),
-    ),
+    (t.datehour("e.n.ntz"), [ds.RenameColumn("e.n", "inner"), ds.RenameColumn("e", "event"),
+        ds.RenameColumn("event.inner.ntz", "at")], t.datehour("event.inner.at")),
     (t.date("ts"), [ds.RenameColumn("ts_day", "day")], t.date("ts")),
     (t.date("ts"), [ds.RenameColumn("ts", "at"), ds.RenameColumn("id", "ts")], t.date("at")),
-]
+]  # fmt: skip
 
 
-def test_the_partition_follows_the_name_and_stays_the_same_function(tmp_path: Path) -> None:
-    def check(case: tuple[int, tuple[t.Transform, Sequence[ds.RenameColumn], t.Transform]]) -> None:
-        number, (before, changes, after) = case
-        table = table_of(tmp_path / str(number), [before])
-        table.append(rows_of(table), time_zone="UTC")
-        files = table.detail().num_files
-        table.alter(*changes)
-        assert table.partitioning == (after,)
-        assert table.hidden_columns == table.partition_columns
-        again = ds.DeltaTable(table.uri)
-        again.append(rows_of(again), time_zone="UTC")
-        # The same values are in the same partitions, whoever wrote them.
-        rows = again.scan(time_zone="UTC", hidden=True).to_arrow()
-        made = rows[again.partition_columns[0]].to_pylist()
-        assert sorted(map(repr, made[: len(made) // 2])) == sorted(map(repr, made[len(made) // 2 :]))
-        assert again.detail().num_files == 2 * files
-
-    each(list(enumerate(CASES)), check)
+@looped("case", list(enumerate(CASES)))
+def test_the_partition_follows_the_name_and_stays_the_same_function(
+    tmp_path: Path, case: tuple[int, tuple[t.Transform, Sequence[ds.RenameColumn], t.Transform]]
+) -> None:
+    number, (before, changes, after) = case
+    table = table_of(tmp_path / str(number), [before])
+    table.append(rows_of(table), time_zone="UTC")
+    files = table.detail().num_files
+    table.alter(*changes)
+    assert table.partitioning == (after,)
+    assert table.hidden_columns == table.partition_columns
+    again = ds.DeltaTable(table.uri)
+    again.append(rows_of(again), time_zone="UTC")
+    # The same values are in the same partitions, whoever wrote them.
+    rows = again.scan(time_zone="UTC", hidden=True).to_arrow()
+    made = rows[again.partition_columns[0]].to_pylist()
+    assert sorted(map(repr, made[: len(made) // 2])) == sorted(map(repr, made[len(made) // 2 :]))
+    assert again.detail().num_files == 2 * files
 
 
 def test_predicates_on_the_new_name_prune_files_of_both_names(tmp_path: Path) -> None:
@@ -109,22 +103,19 @@ def test_predicates_on_the_new_name_prune_files_of_both_names(tmp_path: Path) ->
     )
 
 
-def test_what_no_transform_has_added_still_refuses_the_change(tmp_path: Path) -> None:
-    def check(case: tuple[str, str]) -> None:
-        name, columns = case
-        table = ds.DeltaTable.create(
-            tmp_path / name, columns, partition_by=["d"], properties={"delta.columnMapping.mode": "name"}
-        )
-        with pytest.raises(ds.SchemaError, match=r"ts .* cannot be renamed, because delta.generationExpression"):
-            table.alter(ds.RenameColumn("ts", "at"))
-
-    each(
-        [
-            ("own", "ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))"),
-            ("other", "ts TIMESTAMP, d STRING GENERATED ALWAYS AS (concat(CAST(ts AS STRING), 'x'))"),
-        ],
-        check,
+@looped(
+    "name, columns",
+    [
+        ("own", "ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))"),
+        ("other", "ts TIMESTAMP, d STRING GENERATED ALWAYS AS (concat(CAST(ts AS STRING), 'x'))"),
+    ],
+)
+def test_what_no_transform_has_added_still_refuses_the_change(tmp_path: Path, name: str, columns: str) -> None:
+    table = ds.DeltaTable.create(
+        tmp_path / name, columns, partition_by=["d"], properties={"delta.columnMapping.mode": "name"}
     )
+    with pytest.raises(ds.SchemaError, match=r"ts .* cannot be renamed, because delta.generationExpression"):
+        table.alter(ds.RenameColumn("ts", "at"))
 
 
 def test_positions_are_counted_among_the_columns_that_users_see(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
-from tests.each import each
+from tests.looped import looped
 
 ALL = {"delta.enableTypeWidening": "true", "delta.columnMapping.mode": "name", "delta.checkpointInterval": "2"}
 # The type of a column, its later type, values, and predicates over its later type.
@@ -50,31 +50,27 @@ def _after(tmp_path: Path, column: str, values: pa.Array, partitioned: bool, cha
     return [own, other, ds.DeltaTable(str(tmp_path))]
 
 
-def test_a_wider_type_is_seen_by_handles_that_have_read_the_narrow_one(tmp_path: Path) -> None:
-    def check(case: tuple[Any, ...], partitioned: bool) -> None:
-        old, new, type_, values, predicates = case
-        feature = (ds.AddFeature("timestampNtz"),) if new == "TIMESTAMP_NTZ" else ()
+@looped("case, partitioned", ((case, partitioned) for case in WIDENED for partitioned in (True, False)))
+def test_handles_of_the_narrow_type_see_the_wider_one(tmp_path: Path, case: tuple[Any, ...], partitioned: bool) -> None:
+    old, new, type_, values, predicates = case
+    feature = (ds.AddFeature("timestampNtz"),) if new == "TIMESTAMP_NTZ" else ()
 
-        def widen(table: ds.DeltaTable) -> None:
-            table.alter(*feature, ds.UpdateColumn("c", new))
+    def widen(table: ds.DeltaTable) -> None:
+        table.alter(*feature, ds.UpdateColumn("c", new))
 
-        folder = tmp_path / f"{old}-{new}-{partitioned}".replace(" ", "")
-        column = pa.array(values, type_)
-        handles = _after(folder, f"c {old}", column, partitioned, widen)
-        *seen, wanted = (_outcomes(handle, predicates) for handle in handles)
-        assert seen == [wanted, wanted]
-
-    each(((case, partitioned) for case in WIDENED for partitioned in (True, False)), lambda case: check(*case))
+    folder = tmp_path / f"{old}-{new}-{partitioned}".replace(" ", "")
+    column = pa.array(values, type_)
+    handles = _after(folder, f"c {old}", column, partitioned, widen)
+    *seen, wanted = (_outcomes(handle, predicates) for handle in handles)
+    assert seen == [wanted, wanted]
 
 
-def test_a_new_name_is_seen_by_handles_that_have_read_the_old_one(tmp_path: Path) -> None:
-    def check(partitioned: bool) -> None:
-        column = pa.array([1, 2, 3], pa.int32())
-        handles = _after(
-            tmp_path / str(partitioned), "c INT", column, partitioned, lambda t: t.alter(ds.RenameColumn("c", "d"))
-        )
-        *seen, wanted = (_outcomes(handle, ("d = 2", "d > 1")) for handle in handles)
-        assert seen == [wanted, wanted]
-        assert handles[0].scan().files()["partition_values"].type == handles[2].scan().files()["partition_values"].type
-
-    each((True, False), check)
+@looped("partitioned", (True, False))
+def test_a_new_name_is_seen_by_handles_that_have_read_the_old_one(tmp_path: Path, partitioned: bool) -> None:
+    column = pa.array([1, 2, 3], pa.int32())
+    handles = _after(
+        tmp_path / str(partitioned), "c INT", column, partitioned, lambda t: t.alter(ds.RenameColumn("c", "d"))
+    )
+    *seen, wanted = (_outcomes(handle, ("d = 2", "d > 1")) for handle in handles)
+    assert seen == [wanted, wanted]
+    assert handles[0].scan().files()["partition_values"].type == handles[2].scan().files()["partition_values"].type

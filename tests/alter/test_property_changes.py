@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pyarrow as pa
 import pytest
@@ -12,34 +11,34 @@ from deltaskip.errors import InvalidArgument, InvalidCommit, SchemaError, Unsupp
 from deltaskip.features.registry import features_of
 from tests.alter.test_column_changes import parameters, table_of
 from tests.dml.tables import info_of
-from tests.each import each
+from tests.looped import looped
 
 
-def test_the_protocol_is_raised_only_as_far_as_needed(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, name: str, value: str, versions: tuple[int, int], features: set[str]) -> None:
-        table = table_of(tmp_path, "id BIGINT")
-        table.alter(ds.SetProperty(name, value))
-        assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == versions
-        assert features_of(table.protocol) == {"appendOnly", "invariants"} | features
-
-    each(
-        [
-            ("delta.appendOnly", "true", (1, 2), set()),
-            ("delta.enableChangeDataFeed", "true", (1, 7), {"changeDataFeed"}),
-            ("delta.enableDeletionVectors", "true", (3, 7), {"deletionVectors"}),
-            ("delta.enableTypeWidening", "true", (3, 7), {"typeWidening"}),
-            ("delta.enableInCommitTimestamps", "true", (1, 7), {"inCommitTimestamp"}),
-            ("delta.enableRowTracking", "true", (1, 7), {"rowTracking", "domainMetadata"}),
-            ("delta.columnMapping.mode", "name", (2, 7), {"columnMapping"}),
-            ("delta.checkpointPolicy", "v2", (3, 7), {"v2Checkpoint"}),
-            ("delta.feature.vacuumProtocolCheck", "supported", (3, 7), {"vacuumProtocolCheck"}),
-            ("delta.feature.CHECKCONSTRAINTS", "Supported", (1, 3), {"checkConstraints"}),
-            ("delta.checkpointInterval", "5", (1, 2), set()),
-            ("delta.minWriterVersion", "4", (1, 4), {"checkConstraints", "changeDataFeed", "generatedColumns"}),
-            ("mine", "x", (1, 2), set()),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "name, value, versions, features",
+    [
+        ("delta.appendOnly", "true", (1, 2), set()),
+        ("delta.enableChangeDataFeed", "true", (1, 7), {"changeDataFeed"}),
+        ("delta.enableDeletionVectors", "true", (3, 7), {"deletionVectors"}),
+        ("delta.enableTypeWidening", "true", (3, 7), {"typeWidening"}),
+        ("delta.enableInCommitTimestamps", "true", (1, 7), {"inCommitTimestamp"}),
+        ("delta.enableRowTracking", "true", (1, 7), {"rowTracking", "domainMetadata"}),
+        ("delta.columnMapping.mode", "name", (2, 7), {"columnMapping"}),
+        ("delta.checkpointPolicy", "v2", (3, 7), {"v2Checkpoint"}),
+        ("delta.feature.vacuumProtocolCheck", "supported", (3, 7), {"vacuumProtocolCheck"}),
+        ("delta.feature.CHECKCONSTRAINTS", "Supported", (1, 3), {"checkConstraints"}),
+        ("delta.checkpointInterval", "5", (1, 2), set()),
+        ("delta.minWriterVersion", "4", (1, 4), {"checkConstraints", "changeDataFeed", "generatedColumns"}),
+        ("mine", "x", (1, 2), set()),
+    ],
+)
+def test_the_protocol_is_raised_only_as_far_as_needed(
+    tmp_path: Path, name: str, value: str, versions: tuple[int, int], features: set[str]
+) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    table.alter(ds.SetProperty(name, value))
+    assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == versions
+    assert features_of(table.protocol) == {"appendOnly", "invariants"} | features
 
 
 def test_names_of_delta_are_spelled_in_any_case_and_own_names_are_kept(tmp_path: Path) -> None:
@@ -71,33 +70,31 @@ def test_thousands_of_properties_are_one_change(tmp_path: Path) -> None:
     assert table.properties == {"own.0": "0"}
 
 
-def test_properties_that_cannot_be_set_are_refused_by_name(tmp_path: Path) -> None:
-    def check(tmp_path: Path, name: str, value: str, why: str) -> None:
-        table = table_of(tmp_path, "id BIGINT")
-        with pytest.raises(InvalidArgument, match=why):
-            table.alter(ds.SetProperty(name, value))
-        assert table.version == 0
-
-    each(
-        [
-            ("delta.nope", "1", "Delta does not define the property"),
-            ("delta.appendOnly", "xx", "true or false"),
-            ("delta.logRetentionDuration", "interval 1 month", "interval of weeks"),
-            ("delta.dataSkippingStatsColumns", "a,,b", "list of column names"),
-            ("delta.columnMapping.maxColumnId", "3", "writers of the table maintain it"),
-            ("delta.inCommitTimestampEnablementVersion", "3", "writers of the table maintain it"),
-            ("delta.rowTracking.materializedRowIdColumnName", "q", "writers of the table maintain it"),
-            ("delta.requireCheckpointProtectionBeforeVersion", "3", "writers of the table maintain it"),
-            ("delta.constraints.c", "id > 0", "AddConstraint"),
-            ("delta.feature.nope", "supported", "no table feature"),
-            ("delta.feature.checkConstraints", "no", "must be 'supported'"),
-            ("delta.minReaderVersion", "9", "reader versions 1 to 3"),
-            ("delta.minReaderVersion", "x", "must be a version"),
-            ("location", "/x", "not a property of a Delta table"),
-            ("Provider", "x", "not a property of a Delta table"),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "name, value, why",
+    [
+        ("delta.nope", "1", "Delta does not define the property"),
+        ("delta.appendOnly", "xx", "true or false"),
+        ("delta.logRetentionDuration", "interval 1 month", "interval of weeks"),
+        ("delta.dataSkippingStatsColumns", "a,,b", "list of column names"),
+        ("delta.columnMapping.maxColumnId", "3", "writers of the table maintain it"),
+        ("delta.inCommitTimestampEnablementVersion", "3", "writers of the table maintain it"),
+        ("delta.rowTracking.materializedRowIdColumnName", "q", "writers of the table maintain it"),
+        ("delta.requireCheckpointProtectionBeforeVersion", "3", "writers of the table maintain it"),
+        ("delta.constraints.c", "id > 0", "AddConstraint"),
+        ("delta.feature.nope", "supported", "no table feature"),
+        ("delta.feature.checkConstraints", "no", "must be 'supported'"),
+        ("delta.minReaderVersion", "9", "reader versions 1 to 3"),
+        ("delta.minReaderVersion", "x", "must be a version"),
+        ("location", "/x", "not a property of a Delta table"),
+        ("Provider", "x", "not a property of a Delta table"),
+    ],
+)
+def test_properties_that_cannot_be_set_are_refused_by_name(tmp_path: Path, name: str, value: str, why: str) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    with pytest.raises(InvalidArgument, match=why):
+        table.alter(ds.SetProperty(name, value))
+    assert table.version == 0
 
 
 @pytest.mark.parametrize(
@@ -116,9 +113,7 @@ def test_properties_that_cannot_be_removed_are_refused_by_name(tmp_path: Path, n
 
 
 @pytest.mark.parametrize(("before", "after"), [("none", "id"), ("name", "none"), ("name", "id"), ("id", "name")])
-def test_rule_58_modes_of_column_mapping_that_need_a_rewrite_are_refused(
-    tmp_path: Path, before: str, after: str
-) -> None:
+def test_rule_58_column_mapping_that_needs_a_rewrite_is_refused(tmp_path: Path, before: str, after: str) -> None:
     table = table_of(tmp_path, "id BIGINT", properties={"delta.columnMapping.mode": before})
     with pytest.raises(UnsupportedFeature, match=f"cannot be changed from {before} to {after}"):
         table.alter(ds.SetProperty("delta.columnMapping.mode", after))

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.alter.test_column_changes import table_of
 from tests.dml.tables import info_of
-from tests.each import each
+from tests.looped import looped
 
 WIDENING = {"delta.enableTypeWidening": "true"}
 NTZ = {**WIDENING, "delta.feature.timestampNtz": "supported"}
@@ -51,30 +50,24 @@ def changes_of(table: ds.DeltaTable, column: str) -> Any:
     return field.metadata.get("delta.typeChanges")
 
 
-def test_rule_30_every_widening_of_the_protocol_is_recorded(tmp_path: Path) -> None:
-    def check(tmp_path: Path, column: str, wider: str) -> None:
-        table = table_of(tmp_path, COLUMNS, properties=NTZ)
-        before = {field.name: field.type for field in table.schema.fields}
-        assert table.alter(ds.UpdateColumn(column, wider)).operation == "CHANGE COLUMN"
-        after = next(field for field in table.schema.fields if field.name == column)
-        assert after.type == parse_columns(f"c {wider}").fields[0].type
-        [change] = changes_of(table, column)
-        assert sorted(change) == ["fromType", "toType"]
-        assert before[column] != after.type
-
-    cases = [(c, t) for c, types in ALLOWED.items() for t in types]
-    each(cases, lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
+@looped("column, wider", [(c, t) for c, types in ALLOWED.items() for t in types])
+def test_rule_30_every_widening_of_the_protocol_is_recorded(tmp_path: Path, column: str, wider: str) -> None:
+    table = table_of(tmp_path, COLUMNS, properties=NTZ)
+    before = {field.name: field.type for field in table.schema.fields}
+    assert table.alter(ds.UpdateColumn(column, wider)).operation == "CHANGE COLUMN"
+    after = next(field for field in table.schema.fields if field.name == column)
+    assert after.type == parse_columns(f"c {wider}").fields[0].type
+    [change] = changes_of(table, column)
+    assert sorted(change) == ["fromType", "toType"]
+    assert before[column] != after.type
 
 
-def test_rule_30_other_changes_are_refused_by_name(tmp_path: Path) -> None:
-    def check(tmp_path: Path, column: str, type_: str) -> None:
-        table = table_of(tmp_path, COLUMNS, properties=NTZ)
-        with pytest.raises(SchemaError, match=rf"^{column} of .* cannot change its type from .* to .*, because "):
-            table.alter(ds.UpdateColumn(column, type_))
-        assert table.version == 0
-
-    cases = [(c, t) for c, types in REFUSED.items() for t in types]
-    each(cases, lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
+@looped("column, type_", [(c, t) for c, types in REFUSED.items() for t in types])
+def test_rule_30_other_changes_are_refused_by_name(tmp_path: Path, column: str, type_: str) -> None:
+    table = table_of(tmp_path, COLUMNS, properties=NTZ)
+    with pytest.raises(SchemaError, match=rf"^{column} of .* cannot change its type from .* to .*, because "):
+        table.alter(ds.UpdateColumn(column, type_))
+    assert table.version == 0
 
 
 def test_rule_30_nested_types_have_a_field_path_on_the_nearest_field(tmp_path: Path) -> None:
@@ -206,37 +199,35 @@ def test_rule_28_defaults_are_set_for_rows_to_come(tmp_path: Path) -> None:
     assert table.schema.fields[1].metadata == {}
 
 
-def test_rule_28_defaults_that_no_row_could_have_are_refused(tmp_path: Path) -> None:
-    def check(tmp_path: Path, column: str, expression: str, why: str) -> None:
-        columns = (
-            "id BIGINT, s STRING, tiny TINYINT, day DATE, ident BIGINT GENERATED ALWAYS AS IDENTITY, "
-            "g BIGINT GENERATED ALWAYS AS (id + 1), st STRUCT<x: INT>, v VARIANT"
-        )
-        table = table_of(tmp_path, columns, properties={"delta.feature.allowColumnDefaults": "supported"})
-        with pytest.raises(SchemaError, match=re.escape(why)):
-            table.alter(ds.SetDefault(column, expression))
-
-    each(
-        [
-            ("s", "id", "cannot use columns"),
-            ("s", "localtimestamp", "cannot use columns"),
-            ("s", "uuid()", "uuid() has not"),
-            ("id", "if(rand() > 2, 1, 2)", "rand() has not"),
-            ("id", "sum(1)", "sum(1) has not"),
-            ("id", "'abc'", "BIGINT"),
-            ("tiny", "500", "does not fit"),
-            ("s", "(SELECT 1)", "cannot contain a query"),
-            ("s", "", "not an SQL expression"),
-            ("s", "1 +", "not an SQL expression"),
-            ("day", "5", "DATE"),
-            ("ident", "3", "identity column"),
-            ("g", "3", "generated"),
-            ("st.x", "3", "only top-level"),
-            ("v", "1", "only have the default NULL"),
-            ("nope", "3", "no column nope"),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
+@looped(
+    "column, expression, why",
+    [
+        ("s", "id", "cannot use columns"),
+        ("s", "localtimestamp", "cannot use columns"),
+        ("s", "uuid()", "uuid() has not"),
+        ("id", "if(rand() > 2, 1, 2)", "rand() has not"),
+        ("id", "sum(1)", "sum(1) has not"),
+        ("id", "'abc'", "BIGINT"),
+        ("tiny", "500", "does not fit"),
+        ("s", "(SELECT 1)", "cannot contain a query"),
+        ("s", "", "not an SQL expression"),
+        ("s", "1 +", "not an SQL expression"),
+        ("day", "5", "DATE"),
+        ("ident", "3", "identity column"),
+        ("g", "3", "generated"),
+        ("st.x", "3", "only top-level"),
+        ("v", "1", "only have the default NULL"),
+        ("nope", "3", "no column nope"),
+    ],
+)
+def test_rule_28_defaults_of_no_row_are_refused(tmp_path: Path, column: str, expression: str, why: str) -> None:
+    columns = (
+        "id BIGINT, s STRING, tiny TINYINT, day DATE, ident BIGINT GENERATED ALWAYS AS IDENTITY, "
+        "g BIGINT GENERATED ALWAYS AS (id + 1), st STRUCT<x: INT>, v VARIANT"
     )
+    table = table_of(tmp_path, columns, properties={"delta.feature.allowColumnDefaults": "supported"})
+    with pytest.raises(SchemaError, match=re.escape(why)):
+        table.alter(ds.SetDefault(column, expression))
 
 
 @pytest.mark.parametrize(

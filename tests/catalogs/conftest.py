@@ -32,15 +32,11 @@ def catalog_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object
     scratch: Path = tmp_path_factory.mktemp("session")
     kind = os.environ.get(SESSION_KIND, "memory")
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dderby.system.home={scratch}/derby",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": f"file:{scratch}/ware house",
-    }
+        "spark.sql.session.timeZone": "UTC", "spark.sql.warehouse.dir": f"file:{scratch}/ware house",
+    }  # fmt: skip
     if kind == "hive":
         settings["spark.sql.catalogImplementation"] = "hive"
         place = f"jdbc:derby:;databaseName={scratch}/metastore;create=true"

@@ -23,14 +23,11 @@ ROWS = pa.table({"id": [1, 2, 3]})
 def main(folder: str, step: str) -> None:
     """Create the table that is named after the step, and end there."""
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.warehouse.dir": f"file:{folder}/warehouse",
-        "spark.sql.catalogImplementation": "hive",
+        "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": f"file:{folder}/warehouse", "spark.sql.catalogImplementation": "hive",
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}/derby",
-    }
+    }  # fmt: skip
     builder = SparkSession.builder.master("local[1]")
     for key, value in settings.items():
         builder = builder.config(key, value)

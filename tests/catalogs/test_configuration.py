@@ -47,9 +47,7 @@ def test_a_name_stands_for_a_section(tmp_path: Path) -> None:
     assert opened().location == str(tmp_path / "prod")
 
 
-def test_the_environment_wins_over_the_file_and_arguments_over_both(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_environment_wins_over_the_file_arguments_over_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     monkeypatch.setenv("DELTASKIP_CATALOG__MY_LAKE__STORAGE_OPTIONS__AWS_REGION", "us-east-1")
     lake = opened("my-lake")

@@ -1,13 +1,10 @@
 """The contract of every catalog: namespaces. Cases are those of Spark's SupportsNamespaces and its tests."""
 
-from typing import Any
-
 import pytest
 
 import deltaskip as ds
 from deltaskip.catalogs.located import LocatedCatalog
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
-from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -36,18 +33,6 @@ def test_tables_are_no_namespaces(contract: Contract) -> None:
     assert not contract.catalog.namespace_exists("db.t")
 
 
-def test_one_that_does_not_exist_is_named(contract: Contract) -> None:
-    catalog = contract.catalog
-    for call in (
-        lambda: catalog.list_namespaces("nowhere"),
-        lambda: catalog.load_namespace("nowhere"),
-        lambda: catalog.alter_namespace("nowhere", ds.SetProperty("a", "1")),
-    ):
-        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
-            call()
-    assert not catalog.namespace_exists("nowhere")
-
-
 def test_existence(contract: Contract) -> None:
     assert contract.catalog.namespace_exists("db")
     assert contract.catalog.namespace_exists(())
@@ -73,26 +58,6 @@ def test_a_namespace_is_described(contract: Contract) -> None:
         contract.catalog.describe_namespace("nothing")
 
 
-def test_a_namespace_that_exists_is_not_created_again(contract: Contract) -> None:
-    contract.needs("namespace properties")
-    contract.catalog.create_namespace("new", {"k": "first"})
-    with pytest.raises(ds.NamespaceAlreadyExists, match="new"):
-        contract.catalog.create_namespace("new", {"k": "second"})
-    assert contract.catalog.load_namespace("new")["k"] == "first"
-
-
-def test_the_root_exists_already(contract: Contract) -> None:
-    with pytest.raises(ds.NamespaceAlreadyExists):
-        contract.catalog.create_namespace(())
-
-
-def test_a_namespace_below_one_that_does_not_exist_is_refused(contract: Contract) -> None:
-    contract.needs("nested")
-    with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
-        contract.catalog.create_namespace("nowhere.inner")
-    assert not contract.catalog.namespace_exists("nowhere")
-
-
 def test_properties_are_changed_in_order(contract: Contract) -> None:
     contract.needs("namespace properties")
     contract.catalog.create_namespace("new", {"a": "1", "b": "2"})
@@ -109,14 +74,6 @@ def test_a_property_that_is_not_set_is_removed_without_error(contract: Contract)
     assert "nothing" not in contract.catalog.load_namespace("db")
 
 
-def test_other_changes_of_a_namespace_are_refused(contract: Contract) -> None:
-    def check(change: Any) -> None:
-        with pytest.raises(ds.InvalidArgumentType):
-            contract.catalog.alter_namespace("db", change)
-
-    each(["a", None, ds.AddColumn("a", "INT")], check)
-
-
 def test_an_empty_namespace_is_dropped(contract: Contract) -> None:
     assert contract.catalog.drop_namespace("db") is True
     assert not contract.catalog.namespace_exists("db")
@@ -126,21 +83,6 @@ def test_an_empty_namespace_is_dropped(contract: Contract) -> None:
 def test_one_that_does_not_exist_is_not_dropped(contract: Contract) -> None:
     assert contract.catalog.drop_namespace("nowhere") is False
     assert contract.catalog.drop_namespace("nowhere", cascade=True) is False
-
-
-def test_a_namespace_with_a_table_is_kept(contract: Contract) -> None:
-    contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(ds.NamespaceNotEmpty, match="t"):
-        contract.catalog.drop_namespace("db")
-    assert contract.catalog.table_exists("db.t")
-
-
-def test_a_namespace_with_a_namespace_is_kept(contract: Contract) -> None:
-    contract.needs("nested")
-    contract.catalog.create_namespace("db.inner")
-    with pytest.raises(ds.NamespaceNotEmpty, match="inner"):
-        contract.catalog.drop_namespace("db")
-    assert contract.catalog.namespace_exists("db.inner")
 
 
 def test_a_namespace_is_dropped_with_its_tables(contract: Contract) -> None:
@@ -168,12 +110,6 @@ def test_files_elsewhere_stay_when_a_namespace_is_dropped(contract: Contract) ->
     contract.catalog.create_table("db.t", SCHEMA, (), {"location": place})
     assert contract.catalog.drop_namespace("db", cascade=True)
     assert contract.there(place)
-
-
-def test_the_root_is_not_dropped(contract: Contract) -> None:
-    with pytest.raises(ds.InvalidArgument, match="root"):
-        contract.catalog.drop_namespace((), cascade=True)
-    assert contract.catalog.namespace_exists("db")
 
 
 def test_a_namespace_can_have_the_name_of_a_table_elsewhere(contract: Contract) -> None:

@@ -94,18 +94,6 @@ def test_it_ends_once(contract: Contract) -> None:
         aborted.commit_staged_changes()
 
 
-def test_a_name_that_is_taken_is_refused(contract: Contract) -> None:
-    contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(ds.TableAlreadyExists):
-        contract.catalog.stage_create("db.t", SCHEMA)
-
-
-def test_a_namespace_that_does_not_exist_is_refused(contract: Contract) -> None:
-    for stage in (contract.catalog.stage_create, contract.catalog.stage_create_or_replace):
-        with pytest.raises(ds.NamespaceNotFound, match="nowhere"):
-            stage("nowhere.t", SCHEMA)
-
-
 def test_of_two_that_create_one_name_one_wins(contract: Contract) -> None:
     first = contract.catalog.stage_create("db.t", SCHEMA, ["name"])
     second = contract.catalog.stage_create("db.t", "id BIGINT, name STRING, more INT", ["name"])
@@ -178,24 +166,12 @@ def test_of_two_replacements_one_wins(contract: Contract) -> None:
     assert ids_of(contract.catalog.load_table("db.t")) == [1, 2, 3]
 
 
-def test_a_table_that_does_not_exist_is_not_replaced(contract: Contract) -> None:
-    with pytest.raises(ds.TableNotFound):
-        contract.catalog.stage_replace("db.t", SCHEMA)
-
-
 def test_create_or_replace_does_what_fits(contract: Contract) -> None:
     for rows, version in ((NUMBERS, 0), (MORE, 1)):
         with contract.catalog.stage_create_or_replace("db.t", SCHEMA) as staged:
             staged.append(rows)
         table = contract.catalog.load_table("db.t")
         assert (table.version, ids_of(table)) == (version, rows["id"].to_pylist())
-
-
-def test_a_table_is_not_replaced_by_one_elsewhere(contract: Contract) -> None:
-    contract.needs("location")
-    contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(ds.InvalidArgument, match="cannot be replaced"):
-        contract.catalog.stage_replace("db.t", SCHEMA, properties={"location": contract.outside("x")})
 
 
 def test_the_operation_is_in_the_history(contract: Contract) -> None:
@@ -227,14 +203,6 @@ def test_wrong_arguments_leave_nothing(contract: Contract, method: str) -> None:
         assert contract.catalog.table_exists("db.t") == (method == "stage_replace")
 
     each(WRONG, check)
-
-
-def test_what_is_no_sort_order_is_refused(contract: Contract) -> None:
-    def check(order: Any) -> None:
-        with pytest.raises(ds.InvalidArgumentType, match="sort_order"):
-            contract.catalog.stage_create("db.t", SCHEMA, (), order)
-
-    each(["id", 5, [5], [None]], check)
 
 
 def test_rows_are_written_in_their_order_and_the_table_remembers_it(contract: Contract) -> None:

@@ -48,10 +48,7 @@ def test_sort_orders_have_the_defaults_of_spark() -> None:
     both = ds.SortOrder("id", descending=True, nulls_first=True)
     given = ["ts DESC", "`a b` nulls last", "st.x asc NULLS FIRST", both]
     assert [str(each) for each in sort_order_of(given)] == [
-        "ts DESC NULLS LAST",
-        "`a b` ASC NULLS LAST",
-        "st.x ASC NULLS FIRST",
-        "id DESC NULLS FIRST",
-    ]
+        "ts DESC NULLS LAST", "`a b` ASC NULLS LAST", "st.x ASC NULLS FIRST", "id DESC NULLS FIRST",
+    ]  # fmt: skip
     with pytest.raises(ds.InvalidArgument, match="sort_order"):
         sort_order_of(["a + b"])

@@ -150,24 +150,17 @@ def namespace_dropped_with_whole_tables_or_none(place: Place, change: str) -> No
 
 
 CHECKS: dict[str, Callable[[Place, str], None]] = {
-    "create": created_with_its_rows_or_not_at_all,
-    "replace": replaced_whole_or_not_at_all,
-    "register": registered_or_not,
-    "rename": named_at_every_step,
-    "rename registered": named_at_every_step,
-    "drop": dropped_whole_or_still_there,
-    "drop registered": dropped_whole_or_still_there,
-    "alter": altered_or_not,
+    "create": created_with_its_rows_or_not_at_all, "replace": replaced_whole_or_not_at_all,
+    "register": registered_or_not, "rename": named_at_every_step, "rename registered": named_at_every_step,
+    "drop": dropped_whole_or_still_there, "drop registered": dropped_whole_or_still_there, "alter": altered_or_not,
     "create namespace": namespace_created_with_its_properties_or_not,
     "drop namespace": namespace_dropped_with_whole_tables_or_none,
-}
+}  # fmt: skip
 
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", [*LOCAL, "warehouse on S3"])
-def test_a_change_that_is_killed_is_there_as_a_whole_or_not_at_all(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_killed_change_is_there_wholly_or_not(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     place = killed(kind, tmp_path, request)
     each(place.steps, lambda change: CHECKS[change](place, change))
 

@@ -45,18 +45,14 @@ def names(catalog: ds.TableCatalog, namespace: str = "db") -> list[str]:
     return [ident.name for ident in catalog.list_tables(namespace)]
 
 
-def test_tables_are_below_the_folder_of_their_database(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_tables_are_below_their_database_s_folder(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     table = catalog.create_table("db.t", "id BIGINT")
     warehouse = catalog_session.conf.get("spark.sql.warehouse.dir").removeprefix("file:")
     assert table.snapshot.root.rpartition("/")[0] == f"{warehouse}/db.db"
     assert parse_location(catalog.load_namespace("db")["location"]) == f"{warehouse}/db.db"
 
 
-def test_a_renamed_table_stays_where_it_is_and_its_files_go_when_it_is_dropped(
-    catalog: ds.TransactionalTableCatalog,
-) -> None:
+def test_a_renamed_table_stays_in_place_and_its_files_go_with_a_drop(catalog: ds.TransactionalTableCatalog) -> None:
     root = catalog.create_table("db.t", "id BIGINT").snapshot.root
     for old, new in (("db.t", "db.u"), ("db.u", "other.v")):
         catalog.rename_table(old, new)
@@ -67,9 +63,7 @@ def test_a_renamed_table_stays_where_it_is_and_its_files_go_when_it_is_dropped(
     assert not os.path.exists(root)
 
 
-def test_a_leftover_of_a_creation_that_was_killed_does_not_block_the_name(
-    catalog: ds.TransactionalTableCatalog,
-) -> None:
+def test_leftovers_of_a_killed_creation_do_not_block_the_name(catalog: ds.TransactionalTableCatalog) -> None:
     left = catalog.create_table("db.t", "id BIGINT").snapshot.root
     entry = catalog.find_entry(ds.CatalogIdentifier(("db",), "t"))  # type: ignore[attr-defined]
     assert catalog.remove_entry(entry)  # type: ignore[attr-defined]
@@ -79,9 +73,7 @@ def test_a_leftover_of_a_creation_that_was_killed_does_not_block_the_name(
     assert ids_of(catalog.load_table("db.t")) == [1, 2, 3]
 
 
-def test_a_name_without_namespace_is_one_of_the_current_database(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_bare_names_are_of_the_current_database(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog_session.catalog.setCurrentDatabase("db")
     try:
         catalog.create_table("t", "id BIGINT")
@@ -104,9 +96,7 @@ def test_letter_case_does_not_count_as_in_spark(catalog: ds.TransactionalTableCa
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("name", ["odd.name", "a b", "é", "x-y"])
-def test_names_that_spark_refuses_are_refused_and_leave_no_files(
-    catalog: ds.TransactionalTableCatalog, name: str
-) -> None:
+def test_names_that_spark_refuses_are_refused_without_files(catalog: ds.TransactionalTableCatalog, name: str) -> None:
     folder = parse_location(catalog.load_namespace("db")["location"])
     with pytest.raises(ds.InvalidArgument, match="refuses the name"):
         catalog.create_table(("db", name), "id BIGINT")
@@ -125,9 +115,7 @@ def test_namespaces_have_one_part(catalog: ds.TransactionalTableCatalog) -> None
     assert catalog.drop_table("db.inner.t") is False
 
 
-def test_tables_of_other_formats_are_listed_and_refused_by_name(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_tables_of_other_formats_are_refused(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog_session.sql("CREATE TABLE db.parquet_one (id BIGINT) USING parquet")
     assert (names(catalog), catalog.table_exists("db.parquet_one")) == (["parquet_one"], True)
     for use in (
@@ -187,9 +175,7 @@ def test_odd_locations_come_back(catalog: ds.TransactionalTableCatalog, tmp_path
     assert catalog.drop_table("db.t") and os.path.exists(place)
 
 
-def test_properties_of_a_namespace_are_those_that_spark_shows(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_namespaces_have_the_properties_of_spark(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog.create_namespace("third", {"comment": "it's all", "a": "x = 'y'", "b": "\\"})
     found = catalog.load_namespace("third")
     assert (found["comment"], found["a"], found["b"]) == ("it's all", "x = 'y'", "\\")
@@ -220,9 +206,7 @@ def test_the_default_database_stays(catalog: ds.TransactionalTableCatalog) -> No
 
 
 @classic_only
-def test_the_names_of_delta_spark_s_api_see_the_same_tables(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_names_of_delta_spark_s_api_see_the_same(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     from deltaskip.delta import DeltaTable
 
     catalog.create_table("db.ours", "id BIGINT").append(ROWS)
@@ -240,9 +224,7 @@ def test_the_names_of_delta_spark_s_api_see_the_same_tables(
 
 
 @connect_only
-def test_a_server_without_delta_keeps_a_view_that_says_what_it_stands_for(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_without_delta_a_view_says_what_it_is_for(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog.create_table("db.t", "id BIGINT").append(ROWS)
     assert [row["viewName"] for row in catalog_session.sql("SHOW VIEWS IN db").collect()] == ["t"]
     for text in ("SELECT * FROM db.t", "SELECT count(*) FROM db.t"):

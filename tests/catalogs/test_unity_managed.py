@@ -23,6 +23,8 @@ from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
 from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
+from tests.each import in_threads
+from tests.noted import raising
 
 __all__ = ["cat", "server"]
 
@@ -134,18 +136,6 @@ def test_rtas_is_one_commit_and_keeps_what_the_catalog_requires(server: UnitySer
         cat.stage_replace("db.t", COLUMNS, properties={"delta.checkpointPolicy": "classic"})
 
 
-def test_ctas_is_there_whole_or_not_at_all(server: UnityServer, cat: UnityCatalog) -> None:
-    with pytest.raises(ZeroDivisionError), cat.stage_create("db.t", COLUMNS) as staged:
-        staged.append(rows(1))
-        raise ZeroDivisionError
-    assert not cat.table_exists("db.t")
-    assert [path for path in server.root.rglob("*") if path.is_file()] == []
-    with cat.stage_create("db.t", COLUMNS) as staged:
-        staged.append(rows(1, 2))
-        assert not cat.table_exists("db.t")
-    assert ids(cat.load_table("db.t")) == [1, 2]
-
-
 def test_reading_takes_the_commits_of_a_catalog_ahead_of_the_log(server: UnityServer, cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
     table.append(rows(1))
@@ -218,11 +208,7 @@ def test_two_writers_at_one_version_both_commit(server: UnityServer, cat: UnityC
             barrier.wait(20)
 
     server.disturb = meet
-    threads = [threading.Thread(target=table.append, args=(rows(i),)) for i, table in enumerate(tables)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(30)
+    in_threads(lambda number: tables[number].append(rows(number)), range(2))
     table = cat.load_table("db.t")
     assert (table.version, ids(table)) == (2, [0, 1])
     assert len(log(table, "_staged_commits/*.json")) == 2
@@ -247,9 +233,7 @@ def test_a_commit_that_conflicts_with_the_winner_leaves_nothing(server: UnitySer
 @pytest.mark.parametrize(
     "error", [Lost(), Refusal(500, "CommitStateUnknownException", "who knows"), Refusal(503, "", "busy")], ids=repr
 )
-def test_a_lost_answer_is_looked_up_before_the_commit_is_tried_again(
-    server: UnityServer, cat: UnityCatalog, when: str, error: Exception
-) -> None:
+def test_a_lost_answer_is_looked_up_first(server: UnityServer, cat: UnityCatalog, when: str, error: Exception) -> None:
     table = cat.create_table("db.t", COLUMNS)
     table.append(rows(1))
     Disturbance(server, when, error)
@@ -264,9 +248,7 @@ def test_a_lost_answer_is_looked_up_before_the_commit_is_tried_again(
         assert len(posts) == 2
 
 
-def test_another_writer_s_commit_after_a_lost_answer_is_no_commit_of_ours(
-    server: UnityServer, cat: UnityCatalog
-) -> None:
+def test_another_s_commit_after_a_lost_answer_is_no_commit_of_ours(server: UnityServer, cat: UnityCatalog) -> None:
     table, other = cat.create_table("db.t", COLUMNS), cat.load_table("db.t")
 
     def lose(when: str, method: str, path: str, body: Any) -> None:
@@ -338,13 +320,6 @@ def test_a_commit_that_was_not_proposed_leaves_no_file(
     assert files(table) == before and ("POST", PATH) not in server.requests
     table.append(rows(3))
     assert ids(cat.load_table("db.t")) == [1, 3]
-
-
-def raising(error: Exception) -> Any:
-    def fail(*_: Any, **__: Any) -> Any:
-        raise error
-
-    return fail
 
 
 def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_it(
@@ -509,9 +484,7 @@ def test_a_published_commit_is_read_when_the_staged_one_is_gone(server: UnitySer
     assert ids(reader) == [2]
 
 
-def test_cleaning_up_the_log_deletes_staged_commits_that_a_checkpoint_replaces(
-    server: UnityServer, cat: UnityCatalog
-) -> None:
+def test_log_clean_up_deletes_staged_commits_that_a_checkpoint_replaces(server: UnityServer, cat: UnityCatalog) -> None:
     from deltaskip.log.cleanup import clean_up_log
 
     server.permitted = ["METADATA_CLEANUP"]
@@ -586,11 +559,7 @@ def test_writers_on_a_bad_network_commit_every_row_once(
             failed.append(error)
 
     server.disturb = disturb
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(120)
+    in_threads(work, range(3))
     server.disturb = lambda *_: None
     unknown = [error for error in failed if not isinstance(error, ds.CatalogError)]
     assert unknown == []
@@ -606,9 +575,7 @@ def test_writers_on_a_bad_network_commit_every_row_once(
 LONG = "x" * 256
 
 
-def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_written(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_what_the_server_cannot_keep_is_refused_first(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = cat.create_table("db.t", COLUMNS, properties={"owner": LONG[1:]})
     place = str(tmp_path / "elsewhere")
     for given in ({"note": LONG}, {LONG: "v"}):
@@ -632,9 +599,7 @@ def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_wr
     assert [str(each) for each in cat.list_tables("db")] == ["db.t"]
 
 
-def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
-    server: UnityServer, cat: UnityCatalog, tmp_path: Path
-) -> None:
+def test_the_log_keeps_properties_the_server_cannot(server: UnityServer, cat: UnityCatalog, tmp_path: Path) -> None:
     table = cat.create_table("db.e", COLUMNS, properties={"location": str(tmp_path / "e")})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -650,9 +615,7 @@ def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("error", [Lost(), Refusal(503, "ServiceUnavailable", "busy")], ids=["lost", "503"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_the_place_of_a_new_table_is_asked_for_again(
-    server: UnityServer, cat: UnityCatalog, error: Exception, when: str
-) -> None:
+def test_the_place_of_a_new_table_is_asked(server: UnityServer, cat: UnityCatalog, error: Exception, when: str) -> None:
     left = [1]
 
     def disturb(now: str, method: str, path: str, body: Any) -> None:
@@ -686,9 +649,7 @@ def test_a_namespace_is_dropped_by_one_request_or_not_at_all(server: UnityServer
     assert server.count("DELETE", "") == deletes + 1
 
 
-def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
-    server: UnityServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_pickled_table_has_no_token(server: UnityServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     server.token = "sEcReT-token"
     mine = UnityCatalog(server.url, "main", "sEcReT-token", {"aws_secret_access_key": "sEcReT-key"})
     place = str(tmp_path / "e")

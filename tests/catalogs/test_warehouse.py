@@ -229,9 +229,7 @@ def test_listing_reads_each_folder_once(warehouse: WarehouseCatalog, monkeypatch
 
 
 @pytest.mark.parametrize("left", ["_last_checkpoint", f"{3:020d}.crc", f"{3:020d}.json"])
-def test_files_that_a_late_writer_left_do_not_prevent_a_table(
-    warehouse: WarehouseCatalog, tmp_path: Path, left: str
-) -> None:
+def test_files_of_a_late_writer_do_not_prevent_a_table(warehouse: WarehouseCatalog, tmp_path: Path, left: str) -> None:
     log = tmp_path / "wh/db/t/_delta_log"
     log.mkdir(parents=True)
     (log / left).write_text("{}")
@@ -260,9 +258,7 @@ def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalo
     assert [ident.name for ident in warehouse.list_tables("db")] == (["u"] if act == "rename" else [])
 
 
-def test_show_tables_looks_only_into_folders_whose_names_match(
-    warehouse: WarehouseCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_show_tables_looks_only_where_names_match(warehouse: WarehouseCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("sales", "Sales 2", "other"):
         warehouse.create_table(f"db.`{name}`", "id BIGINT")
     looked = noted(monkeypatch, LocalStorage, "exists", lambda _, path: path)

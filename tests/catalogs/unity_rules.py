@@ -37,21 +37,15 @@ FEATURES = {
 }  # fmt: skip
 SUGGESTED_FEATURES = {"columnMapping": True, "domainMetadata": False, "rowTracking": False}
 FIXED = {
-    "delta.checkpointPolicy": "v2",
-    "delta.enableDeletionVectors": "true",
-    "delta.enableInCommitTimestamps": "true",
-    "delta.checkpoint.writeStatsAsStruct": "true",
-    "delta.checkpoint.writeStatsAsJson": "true",
-}
+    "delta.checkpointPolicy": "v2", "delta.enableDeletionVectors": "true", "delta.enableInCommitTimestamps": "true",
+    "delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "true",
+}  # fmt: skip
 SUGGESTED = {
-    "delta.columnMapping.mode": "name",
-    "delta.columnMapping.maxColumnId": None,
-    "delta.enableRowTracking": "true",
+    "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": None, "delta.enableRowTracking": "true",
     "delta.rowTracking.materializedRowIdColumnName": None,
     "delta.rowTracking.materializedRowCommitVersionColumnName": None,
-    "delta.randomizeFilePrefixes": "true",
-    "delta.parquet.compression.codec": "zstd",
-}
+    "delta.randomizeFilePrefixes": "true", "delta.parquet.compression.codec": "zstd",
+}  # fmt: skip
 TABLE_ID = "io.unitycatalog.tableId"
 DERIVED = (
     "delta.minReaderVersion", "delta.minWriterVersion", "delta.clusteringColumns",

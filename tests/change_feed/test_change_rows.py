@@ -69,9 +69,7 @@ KINDS = [
 @pytest.mark.parametrize(
     ("properties", "partitioned", "seed"), some(itertools.product(KINDS, [False, True], range(3)), len(KINDS))
 )
-def test_changes_lead_from_each_version_to_the_next(
-    tmp_path: Path, properties: dict[str, str], partitioned: bool, seed: int
-) -> None:
+def test_changes_lead_to_each_version(tmp_path: Path, properties: dict[str, str], partitioned: bool, seed: int) -> None:
     table = made(tmp_path, properties, partitioned=partitioned)
     known = play(table, seed)
     found = table.changes(0).to_arrow().to_pylist()

@@ -110,9 +110,7 @@ def test_changes_lead_from_each_version_to_the_next_and_net_ones_from_the_first_
 
 @pytest.mark.parametrize("ids", [True, False], ids=["ids", "values"])
 @pytest.mark.parametrize("seed", some(range(12), 2))
-def test_the_state_at_the_first_version_and_the_changes_after_it_are_the_last_state(
-    tmp_path: Path, ids: bool, seed: int
-) -> None:
+def test_the_first_state_and_the_changes_after_it_are_the_last_state(tmp_path: Path, ids: bool, seed: int) -> None:
     table = made(tmp_path / "t", VECTORS if seed % 2 else {}, ids=ids)
     play(table, seed)
     last = state(table, table.version)

@@ -4,41 +4,92 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deltaskip.errors import CorruptLog
 from deltaskip.sparkexpr.types.data_types import STRING, StructField, StructType
-from tests.builder import metadata, protocol_of
+from tests.builder import Action, metadata, protocol_of
 from tests.change_feed.feeds import ON, SCHEMA, Feed, cdc, inline, stats
 from tests.log.builder import add, log_name, remove
+from tests.looped import looped
 
 NO_CHANGE = {"numTargetRowsInserted": "0", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": "0"}
 
 
-def test_adds_insert_and_removes_delete(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a", stats=stats(5, 0, 4)), add("b", stats=stats(3, 5, 7)))
-    feed.commit(remove("a"), add("c", stats=stats(2, 0, 1)))
-    first = [(1, "insert", "a", 5), (1, "insert", "b", 3)]
-    assert feed.entries() == [*first, (2, "insert", "c", 2), (2, "delete", "a", 5)]
-    assert feed.entries(2) == [(2, "insert", "c", 2), (2, "delete", "a", None)]
-    assert feed.entries(0, 0) == []
+Entries = list[tuple[Any, ...]]
+Asked = tuple[tuple[int, ...], str | None]
+ALL: Asked = (), None
 
 
-def test_a_version_with_change_files_is_read_only_from_them(tmp_path: Path) -> None:
-    """Rule 47. # PROTOCOL, Add CDC File"""
-    feed = Feed(tmp_path)
-    feed.commit(add("a"))
-    feed.commit(remove("a"), add("b"), cdc("_change_data/x%20y"), cdc("_change_data/z"))
-    assert feed.entries(2) == [(2, None, "_change_data/x y", None), (2, None, "_change_data/z", None)]
+def vectors(before: tuple[int, ...], after: tuple[int, ...]) -> list[list[Action]]:
+    old, new = ({"deletionVector": inline(*rows)} if rows else {} for rows in (before, after))
+    return [
+        [add("a", stats=stats(9, 0, 8), **old)],
+        [remove("a", **old), add("a", stats=stats(9, 0, 8, tightBounds=False), **new)],
+    ]
 
 
-def test_actions_that_change_no_data_are_no_changes(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a"))
-    feed.commit(remove("a", dataChange=False), add("b", dataChange=False), operation="OPTIMIZE")
-    assert feed.entries(2) == []
+V, W = ({"deletionVector": inline(*rows)} for rows in ((1,), (4,)))
+LOW, HIGH = stats(5, 0, 4), stats(5, 5, 9)
+# Commits, and the entries of ranges and predicates.
+CASES: dict[str, tuple[list[list[Action]], list[tuple[Asked, Entries]]]] = {
+    "adds insert and removes delete": (
+        [[add("a", stats=LOW), add("b", stats=stats(3, 5, 7))], [remove("a"), add("c", stats=stats(2, 0, 1))]],
+        [(ALL, [(1, "insert", "a", 5), (1, "insert", "b", 3), (2, "insert", "c", 2), (2, "delete", "a", 5)]),
+         (((2,), None), [(2, "insert", "c", 2), (2, "delete", "a", None)]), (((0, 0), None), [])]),
+    # Rule 47. PROTOCOL, Add CDC File
+    "a version with change files is read only from them": (
+        [[add("a")], [remove("a"), add("b"), cdc("_change_data/x%20y"), cdc("_change_data/z")]],
+        [(((2,), None), [(2, None, "_change_data/x y", None), (2, None, "_change_data/z", None)])]),
+    "actions that change no data are no changes": (
+        [[add("a")], [remove("a", dataChange=False), add("b", dataChange=False)]], [(((2,), None), [])]),
+    # Rule 2 and, for the feed, §1.1: rows in the new vector are deleted, those in the old one inserted again.
+    **{f"vectors of {before} and {after}": (
+        vectors(before, after), [(((2,), None), [(2, kind, "a", rows) for kind, rows in told])])
+       for before, after, told in (
+        ((), (1, 3), [("delete", 2)]), ((1, 3), (), [("insert", 2)]), ((1,), (1, 3), [("delete", 1)]),
+        ((1, 3), (3,), [("insert", 1)]), ((1, 3), (3, 4, 5), [("insert", 1), ("delete", 2)]))},
+    "a file that comes back unchanged has no changes": (
+        [[add("a", **V)], [remove("a", **V), add("a", **V)],
+         [remove("a", **V), add("a", deletionVector={**inline(1), "offset": 1})]], [(((2,), None), [])]),
+    "deleted rows of whole files are not counted": (
+        [[add("a", stats=stats(9, 0, 8, tightBounds=False), deletionVector=inline(1, 2))],
+         [remove("a", deletionVector=inline(1, 2))]], [(ALL, [(1, "insert", "a", 7), (2, "delete", "a", 7)])]),
+    # The statistics of files that the range only removes are those of the version before it.
+    "a removed file is skipped by the statistics of its add": (
+        [[add("a", stats=LOW), add("b", stats=HIGH)], [remove("a"), remove("b")]],
+        [(((), "id = 7"), [(1, "insert", "b", 5), (2, "delete", "b", 5)]),
+         (((2,), "id = 7"), [(2, "delete", "b", 5)])]),
+    "a removed file is skipped by its own statistics": (
+        [[add("a"), add("b")], [remove("a", stats=LOW), remove("b", stats=HIGH)]],
+        [(((2,), "id = 7"), [(2, "delete", "b", 5)])]),
+    # A writer may compute the statistics of a file again from the rows that its deletion vector leaves.
+    "deleted rows need not be within the bounds of those that stay, which are": (
+        [[add("a")], [remove("a"), add("a", stats=stats(5, 0, 3, tightBounds=False), **W)], [remove("a", **W)]],
+        [(((2, 2), "id = 4"), [(2, "delete", "a", 1)]), (((3,), "id = 4"), []),
+         (((3,), "id = 3"), [(3, "delete", "a", 4)]), (((2,), "id = 4"), [(2, "delete", "a", 1)])]),
+    "an inserted row is within the bounds of its add": (
+        [[add("a", stats=stats(5, 0, 4, tightBounds=False), **W)], [remove("a", **W), add("a", stats=LOW)]],
+        [(((2,), "id = 4"), [(2, "insert", "a", 1)]), (((2,), "id = 5"), [])]),
+    "paths in two spellings are one file": (
+        [[add("a%62", stats=stats(3, 0, 2))],
+         [remove("ab"), add("%61b", stats=stats(3, 0, 2, tightBounds=False), deletionVector=inline(0))]],
+        [(((2,), None), [(2, "delete", "ab", 1)])]),
+    "the columns of the feed may be in the predicate": (
+        [[add("a", stats=LOW), add("b", stats=HIGH)]],
+        [(((), "_change_type = 'insert' AND id > 6 AND _commit_version < 5"), [(1, "insert", "b", 5)])]),
+}  # fmt: skip
+
+
+@looped("case", CASES)
+def test_the_files_with_changes(tmp_path: Path, case: str) -> None:
+    feed, (commits, expected) = Feed(tmp_path), CASES[case]
+    for actions in commits:
+        feed.commit(*actions)
+    for (bounds, where), entries in expected:
+        assert feed.entries(*bounds, where=where) == entries
 
 
 def test_a_merge_that_changed_no_row_has_no_changes(tmp_path: Path) -> None:
@@ -50,42 +101,6 @@ def test_a_merge_that_changed_no_row_has_no_changes(tmp_path: Path) -> None:
     feed.commit(remove("c"), add("d"), operation="WRITE", metrics=NO_CHANGE)
     feed.commit(remove("d"), add("e"), operation="MERGE")
     assert {version for version, *_ in feed.entries()} == {1, 3, 4, 5}
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (None, (1, 3), [("delete", 2)]),
-        ((1, 3), None, [("insert", 2)]),
-        ((1,), (1, 3), [("delete", 1)]),
-        ((1, 3), (3,), [("insert", 1)]),
-        ((1, 3), (3, 4, 5), [("delete", 2), ("insert", 1)]),
-    ],
-)
-def test_rows_of_one_of_two_deletion_vectors_are_changes(
-    tmp_path: Path, before: tuple[int, ...] | None, after: tuple[int, ...] | None, expected: list[tuple[str, int]]
-) -> None:
-    """Rule 2 and, for the feed, §1.1: rows in the new vector are deleted, those in the old one inserted again."""
-    old, new = ({} if rows is None else {"deletionVector": inline(*rows)} for rows in (before, after))
-    feed = Feed(tmp_path)
-    feed.commit(add("a", stats=stats(9, 0, 8), **old))
-    feed.commit(remove("a", **old), add("a", stats=stats(9, 0, 8, tightBounds=False), **new))
-    assert sorted((kind, rows) for _, kind, _, rows in feed.entries(2)) == expected
-
-
-def test_a_file_that_comes_back_unchanged_has_no_changes(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a", deletionVector=inline(1)))
-    feed.commit(remove("a", deletionVector=inline(1)), add("a", deletionVector=inline(1)))
-    feed.commit(remove("a", deletionVector=inline(1)), add("a", deletionVector={**inline(1), "offset": 1}))
-    assert feed.entries(2) == []
-
-
-def test_deleted_rows_of_whole_files_are_not_counted(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a", stats=stats(9, 0, 8, tightBounds=False), deletionVector=inline(1, 2)))
-    feed.commit(remove("a", deletionVector=inline(1, 2)))
-    assert feed.entries() == [(1, "insert", "a", 7), (2, "delete", "a", 7)]
 
 
 def test_vectors_of_several_versions_are_compared_each_with_the_one_before(tmp_path: Path) -> None:
@@ -110,36 +125,6 @@ def test_a_path_twice_in_a_commit_is_corrupt(tmp_path: Path, act: object) -> Non
         feed.table.changes(1)
 
 
-def test_a_removed_file_is_skipped_by_the_statistics_of_its_add(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a", stats=stats(5, 0, 4)), add("b", stats=stats(5, 5, 9)))
-    feed.commit(remove("a"), remove("b"))
-    assert feed.entries(where="id = 7") == [(1, "insert", "b", 5), (2, "delete", "b", 5)]
-    # The statistics of files that the range only removes are those of the version before it.
-    assert feed.entries(2, where="id = 7") == [(2, "delete", "b", 5)]
-
-
-def test_a_removed_file_is_skipped_by_its_own_statistics(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a"), add("b"))
-    feed.commit(remove("a", stats=stats(5, 0, 4)), remove("b", stats=stats(5, 5, 9)))
-    assert feed.entries(2, where="id = 7") == [(2, "delete", "b", 5)]
-
-
-def test_deleted_rows_need_not_be_within_the_bounds_of_those_that_stay(tmp_path: Path) -> None:
-    """A writer may compute the statistics of a file again from the rows that its deletion vector leaves."""
-    feed = Feed(tmp_path)
-    feed.commit(add("a"))
-    vector = inline(4)
-    feed.commit(remove("a"), add("a", stats=stats(5, 0, 3, tightBounds=False), deletionVector=vector))
-    assert feed.entries(2, where="id = 4") == [(2, "delete", "a", 1)]
-    # The rows that stay are within them.
-    feed.commit(remove("a", deletionVector=vector))
-    assert feed.entries(3, where="id = 4") == []
-    assert feed.entries(3, where="id = 3") == [(3, "delete", "a", 4)]
-    assert feed.entries(2, where="id = 4") == [(2, "delete", "a", 1)]
-
-
 def test_rows_that_a_vector_deletes_are_within_the_bounds_of_the_version_before(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.commit(*(add(name, stats=stats(5, low, low + 4)) for name, low in (("a", 0), ("b", 5), ("c", 10))))
@@ -153,14 +138,6 @@ def test_rows_that_a_vector_deletes_are_within_the_bounds_of_the_version_before(
     ])  # fmt: skip
     feed.log.clean_up(2)
     assert len(feed.entries(2, where="id = 7")) == 3
-
-
-def test_an_inserted_row_is_within_the_bounds_of_its_add(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a", stats=stats(5, 0, 4, tightBounds=False), deletionVector=inline(4)))
-    feed.commit(remove("a", deletionVector=inline(4)), add("a", stats=stats(5, 0, 4)))
-    assert feed.entries(2, where="id = 4") == [(2, "insert", "a", 1)]
-    assert feed.entries(2, where="id = 5") == []
 
 
 def test_partition_values_prune_change_files_too(tmp_path: Path) -> None:
@@ -180,19 +157,6 @@ def test_a_remove_without_partition_values_has_those_of_its_add(tmp_path: Path) 
     assert feed.table.changes(1).files()["partition_values"].to_pylist() == [{"p": "a"}] * 2
     with pytest.raises(CorruptLog, match=r"Version 2 .* removes the file p=a/1 without its partition values"):
         feed.table.changes(2)
-
-
-def test_paths_in_two_spellings_are_one_file(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a%62", stats=stats(3, 0, 2)))
-    feed.commit(remove("ab"), add("%61b", stats=stats(3, 0, 2, tightBounds=False), deletionVector=inline(0)))
-    assert feed.entries(2) == [(2, "delete", "ab", 1)]
-
-
-def test_the_columns_of_the_feed_may_be_in_the_predicate(tmp_path: Path) -> None:
-    feed = Feed(tmp_path)
-    feed.commit(add("a", stats=stats(5, 0, 4)), add("b", stats=stats(5, 5, 9)))
-    assert len(feed.entries(where="_change_type = 'insert' AND id > 6 AND _commit_version < 5")) == 1
 
 
 def test_files_have_the_documented_columns(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from deltaskip.errors import (
 from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING, DataType, StructField, StructType
 from tests.builder import metadata, protocol_of
 from tests.change_feed.feeds import ON, SCHEMA, Feed
-from tests.each import each
 from tests.log.builder import add, log_name
+from tests.looped import looped
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -51,30 +51,27 @@ def bounds(table: DeltaTable, *given: Any, **chosen: Any) -> tuple[int, int]:
     return scan.start, scan.end
 
 
-def test_times_are_rounded_into_the_range(timed: DeltaTable) -> None:
+@looped(
+    "start, end, expected",
+    [
+        (None, None, (0, 4)),
+        (2, None, (2, 4)),
+        (2, 3, (2, 3)),
+        (3, 3, (3, 3)),
+        (2, 9, (2, 4)),
+        (moment(-5), None, (0, 4)),
+        (moment(2), moment(3), (2, 3)),
+        (moment(1.5), moment(3.5), (2, 3)),
+        (moment(2.4), moment(2.6), (3, 2)),
+        (moment(4), moment(4), (4, 4)),
+        (1, moment(2.9), (1, 2)),
+        (moment(0.1), 2, (1, 2)),
+        (moment(2).isoformat(), "2026-01-01T00:03:00", (2, 3)),
+    ],
+)
+def test_times_are_rounded_into_the_range(timed: DeltaTable, start: Any, end: Any, expected: tuple[int, int]) -> None:
     """As in delta-spark: a start to the version at or after it, an end to the one at or before it."""
-
-    def check(start: Any, end: Any, expected: tuple[int, int]) -> None:
-        assert bounds(timed, start, end) == expected
-
-    each(
-        [
-            (None, None, (0, 4)),
-            (2, None, (2, 4)),
-            (2, 3, (2, 3)),
-            (3, 3, (3, 3)),
-            (2, 9, (2, 4)),
-            (moment(-5), None, (0, 4)),
-            (moment(2), moment(3), (2, 3)),
-            (moment(1.5), moment(3.5), (2, 3)),
-            (moment(2.4), moment(2.6), (3, 2)),
-            (moment(4), moment(4), (4, 4)),
-            (1, moment(2.9), (1, 2)),
-            (moment(0.1), 2, (1, 2)),
-            (moment(2).isoformat(), "2026-01-01T00:03:00", (2, 3)),
-        ],
-        lambda case: check(*case),
-    )
+    assert bounds(timed, start, end) == expected
 
 
 def test_an_older_table_ends_at_its_version(timed: DeltaTable) -> None:
@@ -210,9 +207,7 @@ def test_a_missing_commit_in_between_is_corrupt(tmp_path: Path, in_commit: str) 
 
 @pytest.mark.parametrize("checkpoint", range(1, 5))
 @pytest.mark.parametrize("changed", range(2, 5))
-def test_rows_have_the_columns_of_the_last_version_wherever_a_checkpoint_is(
-    tmp_path: Path, checkpoint: int, changed: int
-) -> None:
+def test_rows_have_the_last_columns_wherever_a_checkpoint_is(tmp_path: Path, checkpoint: int, changed: int) -> None:
     """Columns are added by a version in the range or after it, before or after the checkpoint of the table."""
     feed, more = Feed(tmp_path), StructType((*SCHEMA.fields, StructField("x", STRING)))
     for version in range(1, 5):
@@ -287,9 +282,7 @@ def test_a_dropped_and_created_column_is_refused_by_name_and_version(tmp_path: P
         (column("id"), column("a", physical="x", number=2), column("c", number=3)),
     ],
 )
-def test_dropped_renamed_and_added_columns_are_read_with_the_last_schema(
-    tmp_path: Path, new: tuple[StructField, ...]
-) -> None:
+def test_dropped_renamed_and_added_columns_have_the_last_schema(tmp_path: Path, new: tuple[StructField, ...]) -> None:
     """Rule 57; delta-spark refuses the first two."""
     feed = changed(tmp_path, StructType((column("id"), column("a", physical="x", number=2))), StructType(new))
     scan = feed.table.changes(0)
@@ -329,9 +322,7 @@ def test_a_column_that_restore_brings_back_has_its_values(tmp_path: Path, mode: 
 @pytest.mark.parametrize(
     ("old", "new", "allowed"), [(INTEGER, LONG, True), (LONG, INTEGER, True), (LONG, STRING, False)]
 )
-def test_types_may_widen_and_integers_become_narrower(
-    tmp_path: Path, old: DataType, new: DataType, allowed: bool
-) -> None:
+def test_types_may_widen_and_integers_get_narrower(tmp_path: Path, old: DataType, new: DataType, allowed: bool) -> None:
     feed = changed(tmp_path, StructType((StructField("a", old),)), StructType((StructField("A", new),)), ON)
     if allowed:
         assert bounds(feed.table) == (0, 3)

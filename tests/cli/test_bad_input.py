@@ -213,9 +213,7 @@ def test_debug_adds_the_traceback(run: Run, tmp_path: Path) -> None:
         assert ran.err.splitlines()[-1].startswith("deltaskip: error: ")
 
 
-def test_a_fault_of_the_program_is_told_from_bad_input(
-    run: Run, customers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_ours_is_told_from_bad_input(run: Run, customers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.table.table.DeltaTable.scan", raising(ZeroDivisionError("by zero")))
     ran = run("files", customers)
     assert (ran.status, ran.out) == (1, "")
@@ -233,9 +231,7 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(run: Run, own_c
 
 
 @each_table("reject")
-def test_tables_that_must_be_refused_are_refused_in_one_sentence(
-    run: Run, table: CorpusTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals_of_tables_are_one_sentence(run: Run, table: CorpusTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.log.loading._PAUSES_FOR_A_STRAY", 5)
     before = tree(table.path)
     assert table.name in sentence_of(run("files", table.path))

@@ -132,9 +132,7 @@ def test_with_spark_the_table_is_written_and_read_by_spark() -> None:
     assert (outcome["kept_files"], outcome["total_files"], outcome["matching_rows"]) == (7, 200, 7)
 
 
-def test_warnings_that_other_packages_give_their_developers_are_not_shown(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_warnings_of_other_packages_to_developers_are_not_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def warns(*_arguments: object, **_named: object) -> None:
         warnings.warn_explicit("pandas will change", FutureWarning, "/site-packages/pandas/core.py", 1)
         warnings.warn_explicit("a socket", ResourceWarning, "/site-packages/pyspark/x.py", 1)

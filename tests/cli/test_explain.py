@@ -45,9 +45,7 @@ def test_explain_without_a_predicate_says_that_everything_is_kept(run: Run, cust
 
 
 @pytest.mark.parametrize(("name", "begins"), [("p.png", b"\x89PNG"), ("p.svg", b"<svg "), ("p.PNG", b"\x89PNG")])
-def test_a_plot_is_drawn_beside_the_text_or_the_json(
-    run: Run, customers: Path, tmp_path: Path, name: str, begins: bytes
-) -> None:
+def test_a_plot_is_beside_text_or_json(run: Run, customers: Path, tmp_path: Path, name: str, begins: bytes) -> None:
     plot = tmp_path / name
     ran = run("explain", customers, "--where", demo.PREDICATE, "--plot", plot, "--json")
     assert (ran.status, ran.err) == (0, f"wrote the plot to {plot}\n")

@@ -83,12 +83,9 @@ def test_inspect_counts_what_the_footers_hold(run: Run, customers: Path) -> None
     assert found["rows"] == sum(pq.read_metadata(path).num_rows for path in files)
     assert found["partition_columns"] == ["day"]
     assert found["log"] == {
-        "checkpoint_version": None,
-        "checkpoint_kind": None,
-        "checkpoint_files": 0,
-        "commits_after": 1,
+        "checkpoint_version": None, "checkpoint_kind": None, "checkpoint_files": 0, "commits_after": 1,
         "has_checksum": False,
-    }
+    }  # fmt: skip
     lacking = {c["name"]: (c["files_without_bounds"], c["files_without_null_count"]) for c in found["columns"]}
     assert lacking == {"id": (0, 0), "name": (0, 0), "amount": (0, 0), "ts": (0, 0)}
 
@@ -165,9 +162,7 @@ def test_asking_for_help_loads_no_heavy_library() -> None:
     assert finished.stdout.endswith("set()\n")
 
 
-def test_files_of_a_large_table_are_counted_for_programs_only(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_files_are_counted_for_programs_only(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = LogBuilder(tmp_path / "t")
     builder.checkpoint(0, *[log_add(f"f{i}") for i in range(5)])
     assert "version 0: 5 of 5 files" in run("files", tmp_path / "t").out

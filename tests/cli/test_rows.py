@@ -111,9 +111,7 @@ def test_columns_with_a_condition_are_read_by_a_scan(run: Run, table: Path, monk
     assert ran.status == 2 and "pip install duckdb" in ran.err
 
 
-def test_a_path_without_quotes_is_answered_by_the_query_with_them(
-    run: Run, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_without_quotes_gets_the_query_with_them(run: Run, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table.parent)
     table.rename(table.parent / "orders")
     for text, said in (

@@ -121,9 +121,7 @@ def test_nothing_is_broken_in_a_terminal(
 
 
 @looped("command", COMMANDS)
-def test_a_pipe_gets_complete_lines_and_no_control_codes(
-    command: list[str], table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_gets_whole_lines_and_no_codes(command: list[str], table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printed = shown(command, table, None, monkeypatch)
     assert "\x1b" not in printed and "…" not in printed
     if command[0] == "history":

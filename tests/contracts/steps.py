@@ -185,23 +185,11 @@ def deletes_everything(kept: Kept) -> None:
 
 
 STEPS: list[Step] = [
-    appends,
-    appends_no_row,
-    updates_rows_that_match_and_null_does_not,
+    appends, appends_no_row, updates_rows_that_match_and_null_does_not,
     moves_rows_to_other_partitions_with_values_of_the_row_as_it_was,
-    sets_an_empty_text_which_a_partition_has_as_null,
-    updates_to_the_same_value_and_stores_what_ansi_casts,
-    changes_nothing_where_nothing_matches,
-    deletes_rows_that_match_and_null_does_not,
-    merges,
-    refuses_two_source_rows_for_one_row,
-    refuses_what_cannot_be_stored,
-    overwrites_rows_that_match,
-    overwrites_the_partitions_that_rows_are_in,
-    compacts,
-    Kept.read_by_the_door,
-    overwrites_everything,
-    merges_whatever_a_seed_chooses,
-    deletes_everything,
-    Kept.read_by_the_door,
-]
+    sets_an_empty_text_which_a_partition_has_as_null, updates_to_the_same_value_and_stores_what_ansi_casts,
+    changes_nothing_where_nothing_matches, deletes_rows_that_match_and_null_does_not, merges,
+    refuses_two_source_rows_for_one_row, refuses_what_cannot_be_stored, overwrites_rows_that_match,
+    overwrites_the_partitions_that_rows_are_in, compacts, Kept.read_by_the_door, overwrites_everything,
+    merges_whatever_a_seed_chooses, deletes_everything, Kept.read_by_the_door,
+]  # fmt: skip

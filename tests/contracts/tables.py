@@ -68,15 +68,9 @@ FEATURES: dict[str, Feature] = {
     "generated partition column": Feature(("g",), more=_GENERATED, computed={"g": _after_v}),
     "identity column": Feature(more=_IDENTITY, numbered="k"),
     "collation": Feature(s=_LCASE),
-    "everything": Feature(
-        ("p",),
-        {**VECTORS, **FEED, **TRACKED, **CHECKED, "delta.columnMapping.mode": "name"},
-        _LCASE,
-        _GENERATED + _IDENTITY,
-        {"g": _after_v},
-        "k",
-    ),
-}
+    "everything": Feature(("p",), {**VECTORS, **FEED, **TRACKED, **CHECKED, "delta.columnMapping.mode": "name"}, _LCASE,
+        _GENERATED + _IDENTITY, {"g": _after_v}, "k"),
+}  # fmt: skip
 
 
 def row(i: int) -> Row:

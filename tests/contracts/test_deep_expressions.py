@@ -93,9 +93,7 @@ DOORS = [scanned, deleted, updated, merged, overwritten, constrained]
 @pytest.mark.long(gate=9)
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_deep_expressions_mean_what_flat_ones_mean(
-    tmp_path: Path, door: Callable[[ds.DeltaTable, str], Any], shape: str
-) -> None:
+def test_deep_expressions_mean_the_same(tmp_path: Path, door: Callable[[ds.DeltaTable, str], Any], shape: str) -> None:
     deep, flat = SHAPES[shape]
 
     def table() -> ds.DeltaTable:

@@ -6,7 +6,6 @@ import os
 import shutil
 from decimal import Decimal
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,7 +20,6 @@ from deltaskip.features.registry import has_feature
 from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, LONG
 from tests.builder import logged
 from tests.dml.tables import info_of
-from tests.each import each
 from tests.footers import LOGICAL, STRUCT, Element, change_footer, change_types
 from tests.looped import looped
 from tests.noted import noted
@@ -119,12 +117,8 @@ def test_partition_values_come_unescaped_from_folders(tmp_path: Path) -> None:
     table.add_files(folder, time_zone="America/New_York")
     [add] = adds(table)
     assert add["partitionValues"] == {
-        "s": "a/b% é",
-        "n": "7",
-        "d": "2024-01-05",
-        "ts": "2024-01-01T06:30:00.000000Z",
-        "m": "1.50",
-    }
+        "s": "a/b% é", "n": "7", "d": "2024-01-05", "ts": "2024-01-01T06:30:00.000000Z", "m": "1.50",
+    }  # fmt: skip
 
 
 def test_rule_15_no_value_and_empty_text_are_null(tmp_path: Path) -> None:
@@ -206,39 +200,34 @@ def test_columns_that_a_file_lacks_are_null(tmp_path: Path) -> None:
     assert stats_of(table)["nullCount"] == {"id": 0, "name": 2, "st": {"a": 0, "b": 2}}
 
 
-def test_columns_that_do_not_fit_are_named(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, columns: dict[str, Any], why: str) -> None:
-        schema = "id BIGINT NOT NULL, name STRING, st STRUCT<a: INT>, l ARRAY<INT>, m MAP<STRING, INT>"
-        table = DeltaTable.create(tmp_path / "t", schema)
-        path = write(tmp_path / "a.parquet", columns)
-        with pytest.raises(ds.SchemaError, match=f"The file file:{path} cannot be added to {tmp_path}/t: {why}"):
-            table.add_files([path])
-        assert table.version == 0
-        assert path.exists()
-
-    each(
-        [
-            ({"id": [1], "other": [1]}, "it has the column other, which the table lacks; it has id, name, st, l, m"),
-            ({"ID": [1]}, "it has the column ID for id, and readers that compare letter case would find no values"),
-            ({"id": ["x"]}, "its column id is STRING, and BIGINT in the table"),
-            ({"id": [1], "name": [b"x"]}, "its column name is BINARY, and STRING in the table"),
-            ({"id": [1.5]}, "its column id is DOUBLE, and BIGINT in the table"),
-            ({"id": pa.array([1], pa.uint64())}, "its column id is DECIMAL\\(20,0\\), and BIGINT in the table"),
-            ({"id": [1], "st": [1]}, "its column st is BIGINT, and struct<a:int> in the table"),
-            ({"id": [1], "st": [{"a": "x"}]}, "its column st.a is STRING, and INT in the table"),
-            ({"id": [1], "st": pa.array([{"z": 1}])}, "it has the field st.z, which the table lacks; it has a"),
-            ({"id": [1], "l": [["x"]]}, "its column l.element is STRING, and INT in the table"),
-            ({"id": [1], "m": [1]}, "its column m is BIGINT, and map<string,int> in the table"),
-            (
-                {"id": [1], "name": pa.array([1], pa.time64("us"))},
-                ".*name has a type of Parquet that Spark does not read",
-            ),
-            # Spark 4.1 reads the type UNKNOWN of Parquet as INT.
-            ({"id": pa.array([None])}, "its column id is INT, and BIGINT in the table"),
-            ({"name": ["x"]}, "it lacks the column id, which is NOT NULL"),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "columns, why",
+    [
+        ({"id": [1], "other": [1]}, "it has the column other, which the table lacks; it has id, name, st, l, m"),
+        ({"ID": [1]}, "it has the column ID for id, and readers that compare letter case would find no values"),
+        ({"id": ["x"]}, "its column id is STRING, and BIGINT in the table"),
+        ({"id": [1], "name": [b"x"]}, "its column name is BINARY, and STRING in the table"),
+        ({"id": [1.5]}, "its column id is DOUBLE, and BIGINT in the table"),
+        ({"id": pa.array([1], pa.uint64())}, "its column id is DECIMAL\\(20,0\\), and BIGINT in the table"),
+        ({"id": [1], "st": [1]}, "its column st is BIGINT, and struct<a:int> in the table"),
+        ({"id": [1], "st": [{"a": "x"}]}, "its column st.a is STRING, and INT in the table"),
+        ({"id": [1], "st": pa.array([{"z": 1}])}, "it has the field st.z, which the table lacks; it has a"),
+        ({"id": [1], "l": [["x"]]}, "its column l.element is STRING, and INT in the table"),
+        ({"id": [1], "m": [1]}, "its column m is BIGINT, and map<string,int> in the table"),
+        ({"id": [1], "name": pa.array([1], pa.time64("us"))}, ".*name has a type of Parquet that Spark does not read"),
+        # Spark 4.1 reads the type UNKNOWN of Parquet as INT.
+        ({"id": pa.array([None])}, "its column id is INT, and BIGINT in the table"),
+        ({"name": ["x"]}, "it lacks the column id, which is NOT NULL"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(tmp_path: Path, columns: dict[str, Any], why: str) -> None:
+    schema = "id BIGINT NOT NULL, name STRING, st STRUCT<a: INT>, l ARRAY<INT>, m MAP<STRING, INT>"
+    table = DeltaTable.create(tmp_path / "t", schema)
+    path = write(tmp_path / "a.parquet", columns)
+    with pytest.raises(ds.SchemaError, match=f"The file file:{path} cannot be added to {tmp_path}/t: {why}"):
+        table.add_files([path])
+    assert table.version == 0
+    assert path.exists()
 
 
 def test_a_folder_that_names_a_column_of_data_is_refused(tmp_path: Path) -> None:
@@ -345,9 +334,7 @@ def test_statistics_prove_constraints_so_that_no_row_is_read(tmp_path: Path, rea
         ({"id": [1], "st": pa.array([None], pa.struct([("a", pa.int32())]))}, "NOT NULL of st.a", "st.a .* NOT NULL"),
     ],
 )
-def test_rule_20_a_row_that_violates_a_constraint_is_shown_with_its_file(
-    tmp_path: Path, columns: dict[str, Any], rule: str, why: str
-) -> None:
+def test_rule_20_a_row_is_shown_with_its_file(tmp_path: Path, columns: dict[str, Any], rule: str, why: str) -> None:
     table = DeltaTable.create(
         tmp_path / "t",
         "id BIGINT NOT NULL, v VARCHAR(3), g BIGINT GENERATED ALWAYS AS (id + 1), odd BIGINT, "
@@ -430,31 +417,29 @@ def test_duplicates_and_active_files_are_refused(tmp_path: Path) -> None:
             table.add_files(again)
 
 
-def test_paths_that_name_no_data_file_are_refused(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, paths: Any, error: type[ds.DeltaSkipError], why: str) -> None:
-        table = DeltaTable.create(tmp_path / "t", "id BIGINT")
-        (tmp_path / "t/empty").mkdir()
-        (tmp_path / "t/text.parquet").write_text("not Parquet at all")
-        DeltaTable.create(tmp_path / "t/other", "id BIGINT").append(pa.table({"id": [1]}))
-        with pytest.raises(error, match=why):
-            table.add_files(paths)
-        assert DeltaTable(tmp_path / "t").version == 0
-
-    each(
-        [
-            ("missing.parquet", ds.DataFileMissing, "There is no file or folder"),
-            ("missing/a.parquet", ds.DataFileMissing, "There is no file or folder"),
-            ("empty", ds.DataFileMissing, "contains no data files"),
-            ("_delta_log/00000000000000000000.json", ds.InvalidArgument, "is part of the log"),
-            ("text.parquet", ds.StorageError, "is not a complete Parquet file"),
-            ("other", ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-            ("", ds.InvalidArgument, "must be a path or URI, not .*: name a folder or file"),
-            ("s3://bucket/a.parquet", ds.InvalidArgument, "could not open it"),
-            (None, ds.InvalidArgumentType, "paths must be a path or a list of paths"),
-            ([1], ds.InvalidArgumentType, "Each of paths"),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "paths, error, why",
+    [
+        ("missing.parquet", ds.DataFileMissing, "There is no file or folder"),
+        ("missing/a.parquet", ds.DataFileMissing, "There is no file or folder"),
+        ("empty", ds.DataFileMissing, "contains no data files"),
+        ("_delta_log/00000000000000000000.json", ds.InvalidArgument, "is part of the log"),
+        ("text.parquet", ds.StorageError, "is not a complete Parquet file"),
+        ("other", ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
+        ("", ds.InvalidArgument, "must be a path or URI, not .*: name a folder or file"),
+        ("s3://bucket/a.parquet", ds.InvalidArgument, "could not open it"),
+        (None, ds.InvalidArgumentType, "paths must be a path or a list of paths"),
+        ([1], ds.InvalidArgumentType, "Each of paths"),
+    ],
+)
+def test_paths_of_no_data_are_refused(tmp_path: Path, paths: Any, error: type[ds.DeltaSkipError], why: str) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    (tmp_path / "t/empty").mkdir()
+    (tmp_path / "t/text.parquet").write_text("not Parquet at all")
+    DeltaTable.create(tmp_path / "t/other", "id BIGINT").append(pa.table({"id": [1]}))
+    with pytest.raises(error, match=why):
+        table.add_files(paths)
+    assert DeltaTable(tmp_path / "t").version == 0
 
 
 def test_rule_39_files_without_rows_are_left_out(tmp_path: Path) -> None:

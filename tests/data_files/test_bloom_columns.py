@@ -70,9 +70,7 @@ def partition(table: DeltaTable) -> None:
 
 @pytest.mark.parametrize("act", [update, merge, delete, overwrite, optimize, order, partition])
 @pytest.mark.parametrize("mapped", [False, True])
-def test_every_door_that_writes_files_writes_their_filters(
-    tmp_path: Path, act: Callable[[DeltaTable], None], mapped: bool
-) -> None:
+def test_every_door_writes_its_files_filters(tmp_path: Path, act: Callable[[DeltaTable], None], mapped: bool) -> None:
     more = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"} if mapped else {}
     table = DeltaTable.create(tmp_path / "t", DDL, properties={**BLOOM, **more})
     table.append(rows(range(50)))
@@ -167,9 +165,7 @@ def test_row_groups_without_a_value_are_skipped(tmp_path: Path, monkeypatch: pyt
     assert scan.metrics.row_groups_skipped >= scan.metrics.row_groups
 
 
-def test_copied_row_groups_have_the_filters_that_the_table_asks_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copied_row_groups_have_the_filters_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "row_group_bytes", 1 << 18)
     table = DeltaTable.create(tmp_path / "t", DDL)
     table.append(rows(range(50_000)))

@@ -198,11 +198,8 @@ def test_shapes_of_delta_spark_are_read_by_every_door() -> None:
     table = ds.DeltaTable(str(Path(__file__).parents[1] / "reading" / "geospatial_of_delta_spark"))
     kinds = [getattr(field.type, "name", "") for field in table.schema.fields[1:5]]
     assert kinds == [
-        "geometry(OGC:CRS84)",
-        "geometry(EPSG:3857)",
-        "geometry(SRID:0)",
-        "geography(OGC:CRS84, spherical)",
-    ]
+        "geometry(OGC:CRS84)", "geometry(EPSG:3857)", "geometry(SRID:0)", "geography(OGC:CRS84, spherical)",
+    ]  # fmt: skip
     found = table.scan("id < 10").to_arrow().sort_by("id")
     assert found["g"].to_pylist() == [point(10 * at, 5) for at in range(3)]
     assert found["a"].to_pylist() == [[point(at, at)] for at in range(3)]

@@ -13,7 +13,7 @@ import deltaskip as ds
 from deltaskip.actions import decode_path
 from deltaskip.data_files.parquet_writer import sorted_rows
 from deltaskip.data_files.sort_order import SortColumn
-from tests.each import each
+from tests.looped import looped
 
 
 def key(value: Any, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
@@ -25,27 +25,25 @@ def key(value: Any, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
     return (1, -is_nan, -number) if descending else (1, is_nan, number)
 
 
-def test_rows_are_sorted_as_spark_sorts_them() -> None:
-    def check(seed: int) -> None:
-        chosen = random.Random(seed)
-        values = {
-            "i": [chosen.choice([None, *range(5)]) for _ in range(200)],
-            "d": [chosen.choice([None, math.nan, math.inf, -math.inf, 0.5, -1.0]) for _ in range(200)],
-            "n": list(range(200)),
-        }
-        columns = [
-            SortColumn((name,), (name,), chosen.random() < 0.5, chosen.random() < 0.5)
-            for name in chosen.sample(["i", "d"], chosen.choice([1, 2]))
-        ]
-        arrays = {"i": pa.array(values["i"], pa.int32()), "d": pa.array(values["d"], pa.float64()), "n": values["n"]}
-        rows = pa.table(arrays)
-        rows = pa.concat_tables([rows.slice(0, 70), rows.slice(70)])
-        expected = sorted(
-            range(200), key=lambda n: [key(values[c.logical[0]][n], c.descending, c.nulls_first) for c in columns]
-        )
-        assert sorted_rows(rows, columns)["n"].to_pylist() == expected
-
-    each(range(20), check)
+@looped("seed", range(20))
+def test_rows_are_sorted_as_spark_sorts_them(seed: int) -> None:
+    chosen = random.Random(seed)
+    values = {
+        "i": [chosen.choice([None, *range(5)]) for _ in range(200)],
+        "d": [chosen.choice([None, math.nan, math.inf, -math.inf, 0.5, -1.0]) for _ in range(200)],
+        "n": list(range(200)),
+    }
+    columns = [
+        SortColumn((name,), (name,), chosen.random() < 0.5, chosen.random() < 0.5)
+        for name in chosen.sample(["i", "d"], chosen.choice([1, 2]))
+    ]
+    arrays = {"i": pa.array(values["i"], pa.int32()), "d": pa.array(values["d"], pa.float64()), "n": values["n"]}
+    rows = pa.table(arrays)
+    rows = pa.concat_tables([rows.slice(0, 70), rows.slice(70)])
+    expected = sorted(
+        range(200), key=lambda n: [key(values[c.logical[0]][n], c.descending, c.nulls_first) for c in columns]
+    )
+    assert sorted_rows(rows, columns)["n"].to_pylist() == expected
 
 
 def test_nested_columns_and_texts() -> None:
@@ -56,9 +54,7 @@ def test_nested_columns_and_texts() -> None:
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mapped", [False, True])
-def test_each_of_many_files_is_sorted_and_memory_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool
-) -> None:
+def test_each_file_is_sorted_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool) -> None:
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 8_000)
     monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 40_000)
     catalog = ds.catalog(f"warehouse:{tmp_path}")

@@ -187,8 +187,6 @@ def test_a_source_derived_from_the_table_has_its_own_columns(table: DeltaTable) 
         ("List()", (), []),
     ],
 )
-def test_ids_of_attributes_are_read_from_the_text_of_their_list(
-    text: str, names: tuple[str, ...], ids: list[int] | None
-) -> None:
+def test_ids_of_attributes_are_read_from_their_list(text: str, names: tuple[str, ...], ids: list[int] | None) -> None:
     found = _ids(text, names)
     assert ids == (None if found is None else list(found))

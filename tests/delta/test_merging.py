@@ -10,6 +10,7 @@ from pyspark.sql.functions import col, expr
 
 import deltaskip as ds
 from deltaskip.delta import DeltaTable
+from deltaskip.spark.session.session_settings import session_settings
 
 pytestmark = pytest.mark.spark
 
@@ -75,12 +76,9 @@ def test_the_schema_evolves_if_the_builder_or_the_session_says_so(spark: Any, ta
     assert table.toDF().columns == ["key", "value"]
     merge.withSchemaEvolution().execute()
     assert table.toDF().columns == ["key", "value", "more"]
-    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
-    try:
+    with session_settings(spark, {"spark.databricks.delta.schema.autoMerge.enabled": "true"}):
         again = wider.withColumn("again", expr("2")).alias("s")
         table.alias("t").merge(again, "t.key = s.key").whenNotMatchedInsertAll().execute()
-    finally:
-        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
     assert table.toDF().columns == ["key", "value", "more", "again"]
 
 

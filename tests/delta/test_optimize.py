@@ -52,9 +52,7 @@ def test_compaction_returns_the_metrics_of_delta_spark(spark: Any, path: str) ->
         (["key IN ('a', 'c')"], '["\'key IN (a,c)"]'),
     ],
 )
-def test_predicates_are_in_the_history_as_delta_spark_writes_them(
-    spark: Any, path: str, predicates: list[str], shown: str
-) -> None:
+def test_the_history_has_predicates_as_delta_spark_s(spark: Any, path: str, predicates: list[str], shown: str) -> None:
     table = DeltaTable.forPath(spark, path)
     builder = table.optimize()
     for predicate in predicates:

@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from deltaskip.spark.session.session_settings import session_settings
+
 pytest.importorskip("pyspark.sql")
 
 from pyspark.errors import AnalysisException
@@ -43,11 +45,8 @@ def test_vacuum_keeps_young_files_unless_the_session_turns_the_check_off(spark: 
         frame = table.vacuum(hours)
         assert isinstance(frame, DataFrame) and frame.columns == [] and frame.collect() == []
     assert orphan.exists()
-    spark.conf.set(CHECK, "false")
-    try:
+    with session_settings(spark, {CHECK: "false"}):
         table.vacuum(0.0)
-    finally:
-        spark.conf.unset(CHECK)
     assert not orphan.exists() and len(os.listdir(path)) == before - 2
     assert rows(table.toDF()) == [("a", 3), ("b", 2)]
     assert [each.operation for each in table.history(2).collect()] == ["VACUUM END", "VACUUM START"]
@@ -116,15 +115,12 @@ def test_manifests_are_generated(spark: Any, path: str) -> None:
 def test_commits_have_the_text_that_the_session_says(spark: Any, path: str, tmp_path: Path) -> None:
     table = DeltaTable.forPath(spark, path)
     source = spark.createDataFrame([("a", 5)], "k string, v bigint")
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", "nightly")
-    try:
+    with session_settings(spark, {"spark.databricks.delta.commitInfo.userMetadata": "nightly"}):
         table.delete("key_new = 'b'")
         table.update(set={"value_new": "7"})
         table.merge(source, "key_new = k").whenMatchedUpdate(set={"value_new": "v"}).execute()
         table.restoreToVersion(1)
         copy = table.clone(str(tmp_path / "c"), isShallow=True)
-    finally:
-        spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
     table.delete()
     assert [each.userMetadata for each in table.history(6).collect()] == [None, *["nightly"] * 4, None]
     assert copy.history(1).first().userMetadata == "nightly"

@@ -319,9 +319,7 @@ def test_new_values_are_cast_to_the_columns(spark: Any, path: str) -> None:
         table.update(set={"value": "'x'"})
 
 
-def test_a_column_of_sql_is_evaluated_by_spark_and_a_python_function_without_text_is_named(
-    spark: Any, path: str
-) -> None:
+def test_spark_evaluates_columns_of_sql_and_a_python_function_without_text_is_named(spark: Any, path: str) -> None:
     table = DeltaTable.forPath(spark, path)
     table.delete(F.expr("key = 'none' OR exists(array(value), x -> x = 1)") & (F.col("value") < 5))
     assert rows(table.toDF()) == [("b", 2)]

@@ -7,14 +7,13 @@ files of files that only go, since readers infer those from the log.
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pyarrow.parquet as pq
 import pytest
 
 from deltaskip import DeltaTable
 from tests.dml.tables import DDL, actions_of, info_of, row_ids_of, rows
-from tests.each import each
+from tests.looped import looped
 
 FEED = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -40,29 +39,27 @@ SHAPES: dict[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
 }
 
 
-def test_section_1_1_commits_have_the_actions_of_their_features(tmp_path: Path) -> None:
-    def check(tmp_path: Path, vectors: bool, name: str) -> None:
-        table = DeltaTable.create(tmp_path / "t", DDL, ["p"], properties={**FEED, **(VECTORS if vectors else {})})
-        table.append(rows([i for i in range(14) if i not in (0, 12)]))
-        before = row_ids_of(table)
-        STATEMENTS[name](table)
-        actions = actions_of(table)
-        assert tuple(len(actions.get(kind, [])) for kind in ("add", "remove", "cdc")) == SHAPES[name][vectors]
-        assert info_of(table)["tags"] == {"delta.rowTracking.preserved": "true"}
-        old = {remove["path"]: remove for remove in actions["remove"]}
-        for add in actions.get("add", []):
-            marked = add["path"] in old
-            assert ("deletionVector" in add) == marked
-            # A file that stays keeps its ids, a new one takes fresh ones above the mark.
-            assert add["baseRowId"] == old[add["path"]]["baseRowId"] if marked else add["baseRowId"] >= len(before)
-            assert add["defaultRowCommitVersion"] == (1 if marked else 2)
-        assert all(cdc["path"].startswith("_change_data/") and not cdc["dataChange"] for cdc in actions.get("cdc", []))
-        grown = any(add["path"] not in old for add in actions.get("add", []))
-        assert ("domainMetadata" in actions) == grown
-        after = row_ids_of(table)
-        assert {i: row_id for i, (row_id, _) in after.items()} == {i: before[i][0] for i in after}
-
-    each(itertools.product([False, True], STATEMENTS), lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
+@looped("vectors, name", itertools.product([False, True], STATEMENTS))
+def test_section_1_1_commits_have_the_actions_of_their_features(tmp_path: Path, vectors: bool, name: str) -> None:
+    table = DeltaTable.create(tmp_path / "t", DDL, ["p"], properties={**FEED, **(VECTORS if vectors else {})})
+    table.append(rows([i for i in range(14) if i not in (0, 12)]))
+    before = row_ids_of(table)
+    STATEMENTS[name](table)
+    actions = actions_of(table)
+    assert tuple(len(actions.get(kind, [])) for kind in ("add", "remove", "cdc")) == SHAPES[name][vectors]
+    assert info_of(table)["tags"] == {"delta.rowTracking.preserved": "true"}
+    old = {remove["path"]: remove for remove in actions["remove"]}
+    for add in actions.get("add", []):
+        marked = add["path"] in old
+        assert ("deletionVector" in add) == marked
+        # A file that stays keeps its ids, a new one takes fresh ones above the mark.
+        assert add["baseRowId"] == old[add["path"]]["baseRowId"] if marked else add["baseRowId"] >= len(before)
+        assert add["defaultRowCommitVersion"] == (1 if marked else 2)
+    assert all(cdc["path"].startswith("_change_data/") and not cdc["dataChange"] for cdc in actions.get("cdc", []))
+    grown = any(add["path"] not in old for add in actions.get("add", []))
+    assert ("domainMetadata" in actions) == grown
+    after = row_ids_of(table)
+    assert {i: row_id for i, (row_id, _) in after.items()} == {i: before[i][0] for i in after}
 
 
 @pytest.mark.parametrize("vectors", [False, True])

@@ -10,16 +10,10 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidCommit, PredicateError, StorageError, UnsupportedFeature
 from deltaskip.table.table_transaction import TableTransaction
-from tests.dml.tables import DDL, files_below, ids_of, info_of, rows
+from tests.dml.tables import files_below, ids_of, info_of, made, rows
 
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
-
-
-def made(folder: Path, partition_by: tuple[str, ...] = (), **properties: str) -> DeltaTable:
-    table = DeltaTable.create(folder / "t", DDL, partition_by, properties=properties)
-    table.append(rows(range(12)))
-    return table
 
 
 def test_all_rows_and_none(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, PredicateError, SchemaError, UnsupportedFeature
 from tests.dml.tables import files_below
-from tests.each import each
+from tests.looped import looped
 
 DDL = "id BIGINT, v STRING, p INT, s STRUCT<x: INT>, a ARRAY<INT>"
 ROWS = pa.table(
@@ -33,21 +32,13 @@ DOORS: dict[str, Callable[[DeltaTable, str], Any]] = {
     "transaction": lambda t, where: t.transaction().delete(where),
 }
 REFUSED: dict[str, type[Exception]] = {
-    "zz = 1": PredicateError,
-    "t.id = 1": PredicateError,
-    "id > 100 AND zz = 1": PredicateError,
-    "p = 7 AND s.y = 1": PredicateError,
-    "id = DATE'2020-01-01'": PredicateError,
-    "s = 1": PredicateError,
-    "a > 1": PredicateError,
-    "id": PredicateError,
-    "CAST(s AS INT) = 1": PredicateError,
-    "CAST(a AS DATE) IS NULL": PredicateError,
-    "p = 7 AND CAST(id AS DATE) IS NULL": PredicateError,
-    "nosuch(id) = 1": UnsupportedFeature,
-    "p = 7 AND nosuch(id) = 1": UnsupportedFeature,
+    "zz = 1": PredicateError, "t.id = 1": PredicateError, "id > 100 AND zz = 1": PredicateError,
+    "p = 7 AND s.y = 1": PredicateError, "id = DATE'2020-01-01'": PredicateError, "s = 1": PredicateError,
+    "a > 1": PredicateError, "id": PredicateError, "CAST(s AS INT) = 1": PredicateError,
+    "CAST(a AS DATE) IS NULL": PredicateError, "p = 7 AND CAST(id AS DATE) IS NULL": PredicateError,
+    "nosuch(id) = 1": UnsupportedFeature, "p = 7 AND nosuch(id) = 1": UnsupportedFeature,
     "id > 100 AND to_csv(struct(v)) = 'x'": UnsupportedFeature,
-}
+}  # fmt: skip
 
 
 def made(folder: Path, rows: int, *partitions: str) -> DeltaTable:
@@ -57,55 +48,47 @@ def made(folder: Path, rows: int, *partitions: str) -> DeltaTable:
     return table
 
 
-def test_a_predicate_is_refused_whatever_rows_there_are(tmp_path: Path) -> None:
-    def check(tmp_path: Path, where: str) -> None:
-        tables = {
-            "rows": made(tmp_path / "a", 3),
-            "none": made(tmp_path / "b", 0),
-            "parts": made(tmp_path / "c", 3, "p"),
-        }
-        before = files_below(tmp_path)
-        for table in tables.values():
-            for door in DOORS.values():
-                # What cannot be proved is a warning of its own.
-                with pytest.raises(REFUSED[where]), warnings.catch_warnings(action="ignore"):
-                    door(table, where)
-        assert files_below(tmp_path) == before
-
-    each(REFUSED, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
+@looped("where", REFUSED)
+def test_a_predicate_is_refused_whatever_rows_there_are(tmp_path: Path, where: str) -> None:
+    tables = {"rows": made(tmp_path / "a", 3), "none": made(tmp_path / "b", 0), "parts": made(tmp_path / "c", 3, "p")}
+    before = files_below(tmp_path)
+    for table in tables.values():
+        for door in DOORS.values():
+            # What cannot be proved is a warning of its own.
+            with pytest.raises(REFUSED[where]), warnings.catch_warnings(action="ignore"):
+                door(table, where)
+    assert files_below(tmp_path) == before
 
 
-def test_a_new_value_is_refused_whatever_rows_there_are(tmp_path: Path) -> None:
-    def check(tmp_path: Path, values: dict[str, str], kind: type[DeltaSkipError]) -> None:
-        table, empty = made(tmp_path / "a", 3), made(tmp_path / "b", 0)
-        before = files_below(tmp_path)
-        for where in (None, "id = 2", "id = 77", "FALSE"):
-            for one in (table, empty):
-                with pytest.raises(kind):
-                    one.update(values, where)
-        # Rows are not read before.
-        for path in table.scan().paths():
-            (Path(table.snapshot.root) / path).rename(tmp_path / "away")
+@looped(
+    "values, kind",
+    [
+        ({"zz": "1"}, SchemaError),
+        ({"t.v": "1"}, SchemaError),
+        ({"s.y": "1"}, SchemaError),
+        ({"v": "zz"}, PredicateError),
+        ({"v": "t.v"}, PredicateError),
+        ({"id": "s"}, SchemaError),
+        ({"s": "1"}, SchemaError),
+        ({"id": "DATE'2020-01-01'"}, SchemaError),
+        ({"id": "CAST(s AS BIGINT)"}, PredicateError),
+        ({"v": "nosuch(v)"}, UnsupportedFeature),
+        ({"v": "upper(nosuch(v))"}, UnsupportedFeature),
+        ({"v": "'a'", "V": "'b'"}, SchemaError),
+        ({"s": "s", "s.x": "1"}, SchemaError),
+    ],
+)
+def test_a_bad_value_is_refused_anyway(tmp_path: Path, values: dict[str, str], kind: type[DeltaSkipError]) -> None:
+    table, empty = made(tmp_path / "a", 3), made(tmp_path / "b", 0)
+    before = files_below(tmp_path)
+    for where in (None, "id = 2", "id = 77", "FALSE"):
+        for one in (table, empty):
             with pytest.raises(kind):
-                table.update(values, "id = 2 AND v > 'a'")
-            (tmp_path / "away").rename(Path(table.snapshot.root) / path)
-        assert files_below(tmp_path) == before
-
-    each(
-        [
-            ({"zz": "1"}, SchemaError),
-            ({"t.v": "1"}, SchemaError),
-            ({"s.y": "1"}, SchemaError),
-            ({"v": "zz"}, PredicateError),
-            ({"v": "t.v"}, PredicateError),
-            ({"id": "s"}, SchemaError),
-            ({"s": "1"}, SchemaError),
-            ({"id": "DATE'2020-01-01'"}, SchemaError),
-            ({"id": "CAST(s AS BIGINT)"}, PredicateError),
-            ({"v": "nosuch(v)"}, UnsupportedFeature),
-            ({"v": "upper(nosuch(v))"}, UnsupportedFeature),
-            ({"v": "'a'", "V": "'b'"}, SchemaError),
-            ({"s": "s", "s.x": "1"}, SchemaError),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+                one.update(values, where)
+    # Rows are not read before.
+    for path in table.scan().paths():
+        (Path(table.snapshot.root) / path).rename(tmp_path / "away")
+        with pytest.raises(kind):
+            table.update(values, "id = 2 AND v > 'a'")
+        (tmp_path / "away").rename(Path(table.snapshot.root) / path)
+    assert files_below(tmp_path) == before

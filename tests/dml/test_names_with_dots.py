@@ -37,16 +37,11 @@ CHANGES: dict[str, tuple[Callable[[ds.DeltaTable, str], Any], list[int]]] = {
     "delete of a column": (lambda t, name: t.delete(of_name(name, "? = 'other'")), [1]),
     "update": (lambda t, name: t.update({"id": "id + 10"}, of_name(name, "S.? = 'other'")), [1, 12]),
     "value": (lambda t, name: t.update({"id": of_name(name, "IF(S.? = 'right', 5, 6)")}), [5, 6]),
-    "merge": (
-        lambda t, name: merged(t, name, "t.S.? = s.S.?").when_matched_update({"id": "s.id + 20"}).execute(),
-        [2, 21],
-    ),
-    "merge of columns": (
-        lambda t, name: merged(t, name, "t.? = s.?").when_matched_delete().execute(),
-        [2],
-    ),
+    "merge": (lambda t, name: merged(t, name, "t.S.? = s.S.?").when_matched_update({"id": "s.id + 20"}).execute(),
+        [2, 21]),
+    "merge of columns": (lambda t, name: merged(t, name, "t.? = s.?").when_matched_delete().execute(), [2]),
     "overwrite": (lambda t, name: t.overwrite(data(name).slice(0, 1), where=of_name(name, "S.? = 'right'")), [1, 2]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

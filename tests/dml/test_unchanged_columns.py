@@ -40,23 +40,15 @@ def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 UPDATES: dict[str, tuple[dict[str, str], str | None, Callable[[Row], bool], Callable[[Row], Row]]] = {
-    "a number of some rows": (
-        {"x": "id * 2"},
-        "id % 3 = 1",
-        lambda r: r["id"] % 3 == 1,
-        lambda r: {"x": r["id"] * 2.0},
-    ),
+    "a number of some rows": ({"x": "id * 2"}, "id % 3 = 1", lambda r: r["id"] % 3 == 1,
+        lambda r: {"x": r["id"] * 2.0}),
     "a text of one row": ({"s": "concat('!', s)"}, "id = 501", lambda r: r["id"] == 501, lambda r: {"s": f"!{r['s']}"}),
     "a field of a struct": ({"st.a": "7"}, "id < 9", lambda r: r["id"] < 9, lambda r: {"st": {**r["st"], "a": 7}}),
     "a map of every row": ({"m": "map('z', 1)"}, None, lambda r: True, lambda r: {"m": [("z", 1)]}),
-    "a flag and a list": (
-        {"b": "s IS NULL", "st.l": "array('a', s)"},
-        "id BETWEEN 600 AND 1200",
-        lambda r: 600 <= r["id"] <= 1200,
-        lambda r: {"b": r["s"] is None, "st": {**r["st"], "l": ["a", r["s"]]}},
-    ),
+    "a flag and a list": ({"b": "s IS NULL", "st.l": "array('a', s)"}, "id BETWEEN 600 AND 1200",
+        lambda r: 600 <= r["id"] <= 1200, lambda r: {"b": r["s"] is None, "st": {**r["st"], "l": ["a", r["s"]]}}),
     "NaN": ({"x": "double('NaN')"}, "id = 900", lambda r: r["id"] == 900, lambda r: {"x": float("nan")}),
-}
+}  # fmt: skip
 
 
 def made(folder: Path, writer: str, files: int = 1) -> DeltaTable:

@@ -132,9 +132,7 @@ def test_what_a_rewrite_would_change_is_not_copied(tmp_path: Path) -> None:
     assert not COPIED
 
 
-def test_where_jobs_copy_rows_no_row_group_goes_through_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_jobs_copy_rows_no_row_group_passes_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path)
     monkeypatch.setattr(ArrowExecution, "copies_here", lambda *_: False)
     expected = delete(table)

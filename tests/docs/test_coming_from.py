@@ -16,18 +16,12 @@ from tests.docs.generated import PAGES
 TEXT = (PAGES / "coming-from.md").read_text(encoding="utf-8")
 CODE = re.compile(r"`([^`]+)`")
 OURS: Mapping[str, Any] = {
-    "ds": deltaskip,
-    "t": deltaskip.DeltaTable,
-    "scan": deltaskip.TableScan,
-    "cat": deltaskip.TransactionalTableCatalog,
-}
+    "ds": deltaskip, "t": deltaskip.DeltaTable, "scan": deltaskip.TableScan, "cat": deltaskip.TransactionalTableCatalog,
+}  # fmt: skip
 RETURNED: Mapping[str, Any] = {
-    "scan": deltaskip.TableScan,
-    "changes": ChangeScan,
-    "merge": MergeBuilder,
-    "load_table": deltaskip.DeltaTable,
+    "scan": deltaskip.TableScan, "changes": ChangeScan, "merge": MergeBuilder, "load_table": deltaskip.DeltaTable,
     "DeltaTable": deltaskip.DeltaTable,
-}
+}  # fmt: skip
 
 
 def rows(heading: str) -> list[list[str]]:

@@ -16,7 +16,7 @@ from deltaskip.cli.commands import program  # type: ignore[attr-defined]
 from deltaskip.sparkexpr.functions import FUNCTIONS, REPLACED
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
-from tests.each import each
+from tests.looped import looped
 
 README = ROOT / "README.md"
 WRITTEN = (README, *sorted(PAGES.glob("*.md")))
@@ -87,18 +87,16 @@ def test_the_api_reference_has_every_public_name() -> None:
     assert set(deltaskip.__all__) - {*deltaskip.errors.__all__, "__version__"} <= named
 
 
-def test_every_command_that_is_shown_parses() -> None:
-    def check(page: Path) -> None:
-        shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
-        lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
-        assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
-        for line in lines:
-            _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
-            if name == "--catalog":
-                _, name, *arguments = arguments
-            assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
-
-    each(WRITTEN, check)
+@looped("page", WRITTEN)
+def test_every_command_that_is_shown_parses(page: Path) -> None:
+    shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
+    lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
+    assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
+    for line in lines:
+        _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
+        if name == "--catalog":
+            _, name, *arguments = arguments
+        assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
 
 
 def test_every_python_block_compiles() -> None:
@@ -146,6 +144,8 @@ def test_soundness_names_modules_and_tests_that_exist() -> None:
     for file, name in tests:
         assert (ROOT / file).is_file(), file
         assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{name}"
+    for file, case in re.findall(r'`(tests/[\w/]+\.py)` \("([^"]+)"\)', text):
+        assert f'"{case}"' in (ROOT / file).read_text(encoding="utf-8"), f"{file}: {case}"
 
 
 def test_comments_cite_traps_and_pages_that_exist() -> None:

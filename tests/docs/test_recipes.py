@@ -81,12 +81,8 @@ def test_a_table_in_gcs(tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     with google(tmp_path) as address:
         account = {
-            "gcs_base_url": address,
-            "disable_oauth": True,
-            "client_email": "",
-            "private_key": "",
-            "private_key_id": "",
-        }
+            "gcs_base_url": address, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": "",
+        }  # fmt: skip
         key = tmp_path / "key.json"
         key.write_text(json.dumps(account))
         code = recipe("GCS").replace("/path/to/key.json", str(key)).replace('.json"}', '.json", "allow_http": "true"}')

@@ -17,12 +17,8 @@ from tests.docs.generated import PAGES, ROOT
 
 # What people type, and the page that they should find.
 SEARCHES = {
-    "upsert": "recipes/",
-    "time travel": "recipes/",
-    "GDPR": "recipes/",
-    "merge": "changing/",
-    "MinIO": "recipes/",
-}
+    "upsert": "recipes/", "time travel": "recipes/", "GDPR": "recipes/", "merge": "changing/", "MinIO": "recipes/",
+}  # fmt: skip
 WIDEST = 100
 BENCHMARKS = "https://github.com/deltaskip/deltaskip/blob/main/benchmarks/README.md#"
 

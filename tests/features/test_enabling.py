@@ -54,11 +54,8 @@ def test_versions_that_are_asked_for_bring_their_features() -> None:
     assert with_versions(NEW_TABLE, 3, 7) is NEW_TABLE
     listed = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
     assert with_versions(listed, 1, 3).writer_features == (
-        "appendOnly",
-        "checkConstraints",
-        "deletionVectors",
-        "invariants",
-    )
+        "appendOnly", "checkConstraints", "deletionVectors", "invariants",
+    )  # fmt: skip
     with pytest.raises(InvalidArgument, match="reader versions 1 to 3"):
         with_versions(NEW_TABLE, 4, 7)
 
@@ -82,15 +79,9 @@ def test_versions_are_kept_as_what_they_implied() -> None:
     assert upgraded.min_reader_version == 2
     assert upgraded.reader_features is None
     assert set(upgraded.writer_features or ()) == {
-        "appendOnly",
-        "invariants",
-        "checkConstraints",
-        "changeDataFeed",
-        "generatedColumns",
-        "columnMapping",
-        "domainMetadata",
-        "rowTracking",
-    }
+        "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping",
+        "domainMetadata", "rowTracking",
+    }  # fmt: skip
     upgraded = with_features(Protocol(2, 5), ["deletionVectors"])
     assert upgraded.reader_features == ("columnMapping", "deletionVectors")
     assert upgraded.min_reader_version == 3

@@ -123,9 +123,7 @@ def test_an_overwrite_that_drops_columns_is_usage(tmp_path: Path) -> None:
         ({"delta.writePartitionColumnsToParquet": "true"}, "ZSTD", ["id", "p"]),
     ],
 )
-def test_data_files_and_checkpoints_are_as_the_properties_ask(
-    tmp_path: Path, properties: dict[str, str], codec: str, names: list[str]
-) -> None:
+def test_files_are_as_properties_ask(tmp_path: Path, properties: dict[str, str], codec: str, names: list[str]) -> None:
     root = str(tmp_path / "t")
     table = ds.DeltaTable.create(root, "id BIGINT, p STRING", partition_by=["p"], properties=properties)
     table.append(ROWS)

@@ -26,9 +26,7 @@ def values(block: IdentityBlock) -> list[int]:
 
 
 @given(STARTS, STEPS, st.none() | st.integers(-200, 200), st.lists(st.integers(0, 5), max_size=6))
-def test_tasks_get_disjoint_values_on_the_grid_beyond_the_mark(
-    start: int, step: int, mark: int | None, counts: list[int]
-) -> None:
+def test_tasks_get_disjoint_values_beyond_the_mark(start: int, step: int, mark: int | None, counts: list[int]) -> None:
     before = identity(start, step, mark)
     found, after = [], before
     for count in counts:
@@ -55,9 +53,7 @@ def test_interleaved_tasks_never_share_a_value(start: int, step: int, mark: int 
 
 
 @given(STARTS, STEPS, st.none() | st.integers(-200, 200), st.none() | st.integers(-200, 200))
-def test_synchronized_marks_let_no_value_be_generated_twice(
-    start: int, step: int, mark: int | None, extreme: int | None
-) -> None:
+def test_synchronized_marks_give_no_value_twice(start: int, step: int, mark: int | None, extreme: int | None) -> None:
     before = identity(start, step, mark)
     after = before.synchronized(extreme)
     sign = 1 if step > 0 else -1

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deltaskip.kernels.commit_json import FILES_SCHEMA, CommitSyntaxError, ParsedCommits, parse_commits
-from tests.each import each
 from tests.extent import extent, some
 from tests.kernels import json_twin as twin
 from tests.kernels.json_twin import Number, spell
+from tests.looped import looped
 
 texts = st.text(st.characters(), max_size=90) | st.sampled_from(["", "ß", "\ud800", "\U0001f600x\udc00", 'q"\\' * 40])
 numbers = st.builds(
@@ -41,20 +41,12 @@ vectors = st.fixed_dictionaries(
     },
 )
 well_typed: dict[str, st.SearchStrategy[Any]] = {
-    "path": texts,
-    "partitionValues": maps,
-    "size": long_texts,
-    "modificationTime": long_texts,
+    "path": texts, "partitionValues": maps, "size": long_texts, "modificationTime": long_texts,
     "dataChange": st.booleans(),
     "stats": texts | st.dictionaries(texts, anything, max_size=3),
-    "tags": maps,
-    "deletionVector": vectors,
-    "baseRowId": long_texts,
-    "defaultRowCommitVersion": long_texts,
-    "clusteringProvider": texts,
-    "deletionTimestamp": long_texts,
-    "future": anything,
-}
+    "tags": maps, "deletionVector": vectors, "baseRowId": long_texts, "defaultRowCommitVersion": long_texts,
+    "clusteringProvider": texts, "deletionTimestamp": long_texts, "future": anything,
+}  # fmt: skip
 members = st.sampled_from(sorted(well_typed)).flatmap(lambda key: st.tuples(st.just(key), st.none() | well_typed[key]))
 file_actions = st.tuples(st.lists(members, max_size=9), texts).map(lambda a: (*a[0], ("path", a[1])))
 typed_badly = st.sampled_from(sorted(well_typed)).flatmap(lambda key: st.tuples(st.just(key), anything))
@@ -119,9 +111,7 @@ DAMAGES = [b"", b'"', b"\\", b"{", b"}", b",", b"\n", b"\xff", b"\x80", b"0"]
 
 @settings(max_examples=extent(20, 100))
 @given(commits(), st.data())
-def test_damaged_commits_are_refused_exactly_where_the_twin_refuses_them(
-    case: tuple[bytes, list[int]], data: st.DataObject
-) -> None:
+def test_damaged_commits_are_refused_where_the_twin_does(case: tuple[bytes, list[int]], data: st.DataObject) -> None:
     text = bytearray(case[0])
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(text)))
@@ -140,24 +130,20 @@ SAMPLE = (
 ).encode()
 
 
-def test_a_commit_that_is_cut_anywhere_within_a_line_is_refused() -> None:
-    def check(end: int) -> None:
-        whole_lines = {0, 3, SAMPLE.index(b"\r"), SAMPLE.index(b"\r") + 1, SAMPLE.index(b"\n") + 1}
-        if end in whole_lines:
-            assert parse_commits(SAMPLE[:end], [0]).files.num_rows == 0
-            return
-        with pytest.raises(CommitSyntaxError, match=r"truncated|object") as caught:
-            parse_commits(SAMPLE[:end], [0])
-        assert caught.value.offset <= end
-
-    each(range(len(SAMPLE)), check)
+@looped("end", range(len(SAMPLE)))
+def test_a_commit_that_is_cut_anywhere_within_a_line_is_refused(end: int) -> None:
+    whole_lines = {0, 3, SAMPLE.index(b"\r"), SAMPLE.index(b"\r") + 1, SAMPLE.index(b"\n") + 1}
+    if end in whole_lines:
+        assert parse_commits(SAMPLE[:end], [0]).files.num_rows == 0
+        return
+    with pytest.raises(CommitSyntaxError, match=r"truncated|object") as caught:
+        parse_commits(SAMPLE[:end], [0])
+    assert caught.value.offset <= end
 
 
-def test_a_cut_commit_does_not_go_on_in_the_next_one() -> None:
-    def check(cut_at: int) -> None:
-        assert_like_twin(SAMPLE, [0, cut_at])
-
-    each(range(1, len(SAMPLE), 7), check)
+@looped("cut_at", range(1, len(SAMPLE), 7))
+def test_a_cut_commit_does_not_go_on_in_the_next_one(cut_at: int) -> None:
+    assert_like_twin(SAMPLE, [0, cut_at])
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
 from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
-from tests.each import each
 from tests.kernels import compare_twin
+from tests.looped import looped
 from tests.skipping.random_tables import as_float32
 
 OPS = st.sampled_from(sorted(compare_twin.OPERATORS))
@@ -58,9 +58,7 @@ def test_integers_of_every_width_compare_like_the_twin(data: st.DataObject, kind
 
 
 @given(with_nulls(integers(64)), OPS, integers(64), SKIPS, st.sampled_from(["s", "ms", "us", "ns"]))
-def test_timestamps_of_any_unit_compare_by_their_number(
-    values: list[int | None], op: str, literal: int, skip: int, unit: str
-) -> None:
+def test_timestamps_compare_as_numbers(values: list[int | None], op: str, literal: int, skip: int, unit: str) -> None:
     expected = compare_twin.compare(values, op, literal)
     for zone in (None, "UTC"):
         array = sliced(values, pa.int64(), skip).view(pa.timestamp(unit, zone))
@@ -79,16 +77,14 @@ def test_booleans_compare_as_zero_and_one(values: list[bool | None], op: str, li
     assert list(bytes(lane)) == compare_twin.compare(values, op, literal)
 
 
-def test_a_literal_beyond_the_type_compares_like_any_other_number() -> None:
-    def check(kind, op: str, beyond: int) -> None:
-        high = (1 << (WIDTHS[kind] - 1)) - 1
-        values = [-high - 1, 0, None, high]
-        for literal in (high + beyond, -high - 1 - beyond):
-            assert list(bytes(compare_int64(pa.array(values, kind), op, literal))) == compare_twin.compare(
-                values, op, literal
-            )
-
-    each(itertools.product(list(WIDTHS), sorted(compare_twin.OPERATORS), [0, 1, 10**30]), lambda case: check(*case))
+@looped("kind, op, beyond", itertools.product(list(WIDTHS), sorted(compare_twin.OPERATORS), [0, 1, 10**30]))
+def test_a_literal_beyond_the_type_compares_like_any_other_number(kind, op: str, beyond: int) -> None:
+    high = (1 << (WIDTHS[kind] - 1)) - 1
+    values = [-high - 1, 0, None, high]
+    for literal in (high + beyond, -high - 1 - beyond):
+        assert list(bytes(compare_int64(pa.array(values, kind), op, literal))) == compare_twin.compare(
+            values, op, literal
+        )
 
 
 @given(st.data(), st.booleans(), OPS, SKIPS)
@@ -197,45 +193,43 @@ def test_no_points_keep_no_row() -> None:
 INTS, OTHERS, TEXT, REALS = (pa.array([1, 2]), pa.array([1, 2, 3]), pa.array(["a", "b"]), pa.array([1.0, 2.0]))
 
 
-def test_wrong_formats_lengths_and_operators_are_refused() -> None:
-    def check(call, error: type[Exception]) -> None:
-        with pytest.raises(error):
-            call()
-
-    each(
-        [
-            (lambda: compare_int64(REALS, "lt", 1), TypeError),
-            (lambda: compare_int64(INTS.cast(pa.uint8()), "lt", 1), TypeError),
-            (lambda: compare_int64(TEXT, "lt", 1), TypeError),
-            (lambda: compare_int64([1, 2], "lt", 1), TypeError),
-            (lambda: compare_int64(INTS, "lt", 1.5), TypeError),
-            (lambda: compare_int64(INTS, "<", 1), ValueError),
-            (lambda: compare_int64(INTS, None, 1), TypeError),
-            (lambda: compare_int64(TEXT.dictionary_encode(), "lt", 1), TypeError),
-            (lambda: compare_double(INTS, "lt", 1.0), TypeError),
-            (lambda: compare_double(REALS, "no", 1.0), ValueError),
-            (lambda: compare_decimal128(INTS, "lt", 1), TypeError),
-            (lambda: compare_decimal128(INTS.cast(pa.decimal256(40, 0)), "lt", 1), TypeError),
-            (lambda: compare_binary(INTS, "lt", b"a"), TypeError),
-            (lambda: compare_binary(TEXT, "lt", "a"), TypeError),
-            (lambda: compare_binary(TEXT, "lt", None), TypeError),
-            (lambda: compare_binary(TEXT, "no", b"a"), ValueError),
-            (lambda: max_may_reach(INTS, b"a", 1), TypeError),
-            (lambda: compare_columns_int64(INTS, OTHERS, "lt"), ValueError),
-            (lambda: compare_columns_int64(INTS, INTS.cast(pa.int32()), "lt"), TypeError),
-            (lambda: compare_columns_int64(REALS, REALS, "lt"), TypeError),
-            (lambda: in_range_int64(INTS, OTHERS, INTS), ValueError),
-            (lambda: in_range_int64(INTS, INTS, INTS.cast(pa.int32())), TypeError),
-            (lambda: in_range_int64(INTS, INTS, pa.array([2, 1])), ValueError),
-            (lambda: in_range_int64(INTS, INTS, pa.array([1, None])), ValueError),
-            (lambda: in_range_double(REALS, REALS, pa.array([math.nan, 1.0])), ValueError),
-            (lambda: in_range_double(REALS, REALS.cast(pa.float32()), REALS), TypeError),
-            (lambda: in_range_double(REALS, REALS, INTS), TypeError),
-            (lambda: in_range_binary(TEXT, TEXT, pa.array(["b", "a"])), ValueError),
-            (lambda: in_range_binary(TEXT, TEXT, pa.array(["b", None])), ValueError),
-            (lambda: in_range_binary(TEXT, TEXT[:1], TEXT), ValueError),
-            (lambda: in_range_binary(TEXT, INTS, TEXT), TypeError),
-        ],
-        lambda case: check(*case),
-        lambda case: f"line {case[0].__code__.co_firstlineno}",
-    )
+@looped(
+    "call, error",
+    [
+        (lambda: compare_int64(REALS, "lt", 1), TypeError),
+        (lambda: compare_int64(INTS.cast(pa.uint8()), "lt", 1), TypeError),
+        (lambda: compare_int64(TEXT, "lt", 1), TypeError),
+        (lambda: compare_int64([1, 2], "lt", 1), TypeError),
+        (lambda: compare_int64(INTS, "lt", 1.5), TypeError),
+        (lambda: compare_int64(INTS, "<", 1), ValueError),
+        (lambda: compare_int64(INTS, None, 1), TypeError),
+        (lambda: compare_int64(TEXT.dictionary_encode(), "lt", 1), TypeError),
+        (lambda: compare_double(INTS, "lt", 1.0), TypeError),
+        (lambda: compare_double(REALS, "no", 1.0), ValueError),
+        (lambda: compare_decimal128(INTS, "lt", 1), TypeError),
+        (lambda: compare_decimal128(INTS.cast(pa.decimal256(40, 0)), "lt", 1), TypeError),
+        (lambda: compare_binary(INTS, "lt", b"a"), TypeError),
+        (lambda: compare_binary(TEXT, "lt", "a"), TypeError),
+        (lambda: compare_binary(TEXT, "lt", None), TypeError),
+        (lambda: compare_binary(TEXT, "no", b"a"), ValueError),
+        (lambda: max_may_reach(INTS, b"a", 1), TypeError),
+        (lambda: compare_columns_int64(INTS, OTHERS, "lt"), ValueError),
+        (lambda: compare_columns_int64(INTS, INTS.cast(pa.int32()), "lt"), TypeError),
+        (lambda: compare_columns_int64(REALS, REALS, "lt"), TypeError),
+        (lambda: in_range_int64(INTS, OTHERS, INTS), ValueError),
+        (lambda: in_range_int64(INTS, INTS, INTS.cast(pa.int32())), TypeError),
+        (lambda: in_range_int64(INTS, INTS, pa.array([2, 1])), ValueError),
+        (lambda: in_range_int64(INTS, INTS, pa.array([1, None])), ValueError),
+        (lambda: in_range_double(REALS, REALS, pa.array([math.nan, 1.0])), ValueError),
+        (lambda: in_range_double(REALS, REALS.cast(pa.float32()), REALS), TypeError),
+        (lambda: in_range_double(REALS, REALS, INTS), TypeError),
+        (lambda: in_range_binary(TEXT, TEXT, pa.array(["b", "a"])), ValueError),
+        (lambda: in_range_binary(TEXT, TEXT, pa.array(["b", None])), ValueError),
+        (lambda: in_range_binary(TEXT, TEXT[:1], TEXT), ValueError),
+        (lambda: in_range_binary(TEXT, INTS, TEXT), TypeError),
+    ],
+    lambda case: f"line {case[0].__code__.co_firstlineno}",
+)
+def test_wrong_formats_lengths_and_operators_are_refused(call, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        call()

@@ -1,6 +1,7 @@
 """Deletion vectors decode and encode as the plain twin and pyroaring do, and damage is refused, never misread."""
 
 import struct
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 from deltaskip.kernels.deletion_vector import decode, live_rows
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
-from tests.each import each
 from tests.extent import extent
 from tests.kernels import deletion_vector_twin as twin
+from tests.looped import looped
 
 pyroaring = pytest.importorskip("pyroaring")
 
@@ -138,56 +139,53 @@ def test_random_bytes_never_decode_to_another_cardinality(body: bytes, magic: in
 FEW = twin.serialise([1, 5, 70000])
 
 
-def test_each_kind_of_damage_is_named() -> None:
-    def check(data: bytes, cardinality: int, reason: str) -> None:
-        with pytest.raises(ValueError, match=reason):
-            decode(data, cardinality)
-
-    each(
-        [
-            (b"", 0, "ends before"),
-            (FEW[:-1], 3, "ends before"),
-            (FEW + b"\x00", 3, "bytes after the last container"),
-            (b"\x00" * 20, 0, "magic number"),
-            (FEW, 4, "descriptor"),
-            (FEW, 2, "descriptor"),
-            (FEW, -1, "descriptor"),
-            (FEW, 2**61 + 3, "descriptor"),
-            (struct.pack("<IQ", twin.PORTABLE, 2**63), 0, "buckets"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 2**31, 12346, 0), 0, "key"),
-            (struct.pack("<IQ" + "III" * 2, twin.PORTABLE, 2, *[7, 12346, 0] * 2), 0, "key"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12345, 0), 0, "cookie"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 65537), 0, "containers"),
-            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 2**32 - 1), 0, "containers"),
-            (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 16, 5, 5), 2, "ascend"),
-            (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 17, 5, 6), 2, "offset"),
-            (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
-            (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
-            (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
-            (
-                struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192,
-                5000,
-                "differs from its header",
-            ),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "data, cardinality, reason",
+    [
+        (b"", 0, "ends before"),
+        (FEW[:-1], 3, "ends before"),
+        (FEW + b"\x00", 3, "bytes after the last container"),
+        (b"\x00" * 20, 0, "magic number"),
+        (FEW, 4, "descriptor"),
+        (FEW, 2, "descriptor"),
+        (FEW, -1, "descriptor"),
+        # A promised cardinality takes no memory by itself.
+        (FEW, 2**60, "descriptor"),
+        (FEW, 2**61 + 3, "descriptor"),
+        (struct.pack("<IQ", twin.PORTABLE, 2**63), 0, "buckets"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 2**31, 12346, 0), 0, "key"),
+        (struct.pack("<IQ" + "III" * 2, twin.PORTABLE, 2, *[7, 12346, 0] * 2), 0, "key"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12345, 0), 0, "cookie"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 65537), 0, "containers"),
+        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 2**32 - 1), 0, "containers"),
+        (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 16, 5, 5), 2, "ascend"),
+        (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 17, 5, 6), 2, "offset"),
+        (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
+        (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
+        (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
+        (struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192, 5000,
+            "differs from its header"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_damage_is_named(data: bytes, cardinality: int, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        decode(data, cardinality)
 
 
-def test_a_promised_cardinality_takes_no_memory_by_itself() -> None:
-    with pytest.raises(ValueError, match="descriptor"):
-        decode(FEW, 2**60)
-
-
-@pytest.mark.parametrize("rows", [[-1], [3, 3], [4, 3], [1, None]])
-def test_rows_that_do_not_ascend_are_not_encoded(rows: list[int | None]) -> None:
-    with pytest.raises(ValueError, match=r"ascending|null"):
-        encode(pa.array(rows, pa.int64()))
-
-
-def test_only_int64_rows_are_encoded() -> None:
-    with pytest.raises(TypeError, match="int64"):
-        encode(pa.array([1], pa.int32()))
+@looped(
+    "act, error, reason",
+    [
+        *((lambda rows=rows: encode(pa.array(rows, pa.int64())), ValueError, "ascending|null")
+          for rows in ([-1], [3, 3], [4, 3], [1, None])),
+        (lambda: encode(pa.array([1], pa.int32())), TypeError, "int64"),
+        *((lambda where=where: live_rows(pa.array([1], pa.int64()), *where), ValueError, "range of rows")
+          for where in ((-1, 2), (0, -1), (2**63 - 1, 1))),
+        (lambda: z85_encode(b"abc"), ValueError, "multiples of 4"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_is_refused(act: Callable[[], object], error: type[Exception], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        act()
 
 
 @given(st.lists(st.integers(0, 300), unique=True).map(sorted), *[st.integers(0, 320)] * 2, st.integers(0, 9))
@@ -195,12 +193,6 @@ def test_live_rows_are_those_that_are_not_deleted(rows: list[int], start: int, l
     array = pa.array([0] * skip + rows, pa.int64())[skip:]
     expected = [int(row not in rows) for row in range(start, start + length)]
     assert list(bytes(live_rows(array, start, length))) == expected
-
-
-@pytest.mark.parametrize(("start", "length"), [(-1, 2), (0, -1), (2**63 - 1, 1)])
-def test_live_rows_of_an_impossible_range_are_refused(start: int, length: int) -> None:
-    with pytest.raises(ValueError, match="range of rows"):
-        live_rows(pa.array([1], pa.int64()), start, length)
 
 
 @given(st.binary(max_size=80))
@@ -221,8 +213,3 @@ def test_z85_text_is_decoded_like_the_twin_or_refused(text: str) -> None:
             z85_decode(text)
     else:
         assert z85_decode(text) == expected
-
-
-def test_z85_encodes_whole_words_only() -> None:
-    with pytest.raises(ValueError, match="multiples of 4"):
-        z85_encode(b"abc")

@@ -35,9 +35,7 @@ def test_integers_of_every_width(data: st.DataObject, type_: pa.DataType, start:
 
 
 @given(st.data(), st.sampled_from(list(BITS)), st.integers(0, 70), st.integers(1000, 1300))
-def test_integers_of_long_arrays_count_wherever_they_stand(
-    data: st.DataObject, type_: pa.DataType, start: int, n: int
-) -> None:
+def test_integers_of_long_arrays_count_anywhere(data: st.DataObject, type_: pa.DataType, start: int, n: int) -> None:
     limit = 1 << (BITS[type_] - 1)
     values = [5] * n
     for place, value in data.draw(st.dictionaries(st.integers(0, n - 1), st.integers(-limit, limit - 1))).items():
@@ -57,9 +55,7 @@ def test_dates_and_timestamps_are_integers(values: list[int | None], start: int)
 
 
 @given(st.data(), st.sampled_from([pa.float32(), pa.float64()]), st.integers(0, 11))
-def test_nan_is_the_greatest_number_and_the_first_zero_counts(
-    data: st.DataObject, type_: pa.DataType, start: int
-) -> None:
+def test_nan_is_greatest_and_the_first_zero_counts(data: st.DataObject, type_: pa.DataType, start: int) -> None:
     width = 32 if type_ == pa.float32() else 64
     few = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1.0])
     values = data.draw(optional(few) | optional(st.floats(width=width)))

@@ -43,9 +43,9 @@ from deltaskip.sparkexpr.kernels import (
     variant_objects,
 )
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator
-from tests.each import each
 from tests.extent import extent
 from tests.kernels.foreign import ForeignArray, foreign
+from tests.looped import looped
 from tests.sparkexpr.kernels import icu_twin, variant_twin
 
 EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(12, 100)))
@@ -55,14 +55,10 @@ TABLE = lowercase.LowercaseTable({code: ord(chr(code).lower()) for code in range
 D128 = [Decimal(-1), Decimal(10**30), None, Decimal(7)]
 TEXTS = ["", "a", None, "ä" * 20, "x" * 70, "𝕏\0", "%41", "z" * 15]
 BASES: list[tuple[str, pa.Array]] = [
-    *(
-        (code, pa.array([-1, 0, None, 100, 7] * 9, kind))
-        for code, kind in [("c", pa.int8()), ("s", pa.int16()), ("i", pa.int32()), ("l", pa.int64())]
-    ),
-    *(
-        (code, pa.array([1, 0, None, 100, 7] * 9, kind))
-        for code, kind in [("C", pa.uint8()), ("S", pa.uint16()), ("I", pa.uint32()), ("L", pa.uint64())]
-    ),
+    *((code, pa.array([-1, 0, None, 100, 7] * 9, kind)) for code,
+        kind in [("c", pa.int8()), ("s", pa.int16()), ("i", pa.int32()), ("l", pa.int64())]),
+    *((code, pa.array([1, 0, None, 100, 7] * 9, kind)) for code,
+        kind in [("C", pa.uint8()), ("S", pa.uint16()), ("I", pa.uint32()), ("L", pa.uint64())]),
     ("l", pa.array([1, 3, 5, 70_000, 1 << 40], pa.int64())),
     ("l", pa.array([], pa.int64())),
     ("i", pa.array([0, 1, 2, 3], pa.int32())),
@@ -76,7 +72,7 @@ BASES: list[tuple[str, pa.Array]] = [
     ("U", pa.array(TEXTS * 3, pa.large_string())),
     ("z", pa.array([b"\xff\xfe", b"", None, b"\xed\xa0\x80", b"\xf0\x9f"] * 3, pa.binary())),
     ("Z", pa.array([b"\xc3", b"a" * 33, None] * 3, pa.large_binary())),
-]
+]  # fmt: skip
 
 METADATA = variant_twin.metadata_of(["b", "a", "x" * 30, "ä"])
 VARIANT = variant_twin.encode({"a": [1, "y" * 70], "b": {"a": None}, "ä": 2.5}, variant_twin.keys_of(METADATA))
@@ -163,17 +159,15 @@ def plain(result: Any) -> Any:
     return result
 
 
-def test_where_an_array_lies_in_memory_does_not_matter() -> None:
-    def check(kernel: str) -> None:
-        for code, array in BASES:
-            for start, length in [(0, len(array)), (1, len(array)), (3, 9), (13, 2), (2, 0)]:
-                part = array.slice(start, length)
-                expected = shown(survives(KERNELS[kernel], part))
-                for shift in (0, 1, 4, 8):
-                    given_ = foreign(part, code, shift)
-                    assert shown(survives(KERNELS[kernel], given_)) == expected, (code, start, shift)
-
-    each(KERNELS, check)
+@looped("kernel", KERNELS)
+def test_where_an_array_lies_in_memory_does_not_matter(kernel: str) -> None:
+    for code, array in BASES:
+        for start, length in [(0, len(array)), (1, len(array)), (3, 9), (13, 2), (2, 0)]:
+            part = array.slice(start, length)
+            expected = shown(survives(KERNELS[kernel], part))
+            for shift in (0, 1, 4, 8):
+                given_ = foreign(part, code, shift)
+                assert shown(survives(KERNELS[kernel], given_)) == expected, (code, start, shift)
 
 
 WRONG: dict[str, Callable[[], Any]] = {
@@ -202,11 +196,9 @@ WRONG: dict[str, Callable[[], Any]] = {
 }
 
 
-def test_an_array_that_is_wrong_is_refused() -> None:
-    def check(wrong: str, kernel: str) -> None:
-        assert isinstance(survives(KERNELS[kernel], WRONG[wrong]()), REFUSALS), wrong
-
-    each(itertools.product(WRONG, KERNELS), lambda case: check(*case))
+@looped("wrong, kernel", itertools.product(WRONG, KERNELS))
+def test_an_array_that_is_wrong_is_refused(wrong: str, kernel: str) -> None:
+    assert isinstance(survives(KERNELS[kernel], WRONG[wrong]()), REFUSALS), wrong
 
 
 ODD = [b"\0", b"\xff" * 9, b'"', b"\\", b"{" * 600, b"1" * 400, b"\\ud800", b"\xf4\x90"]
@@ -236,29 +228,14 @@ COMMIT = "\n".join(
     json.dumps(action, ensure_ascii=False)
     for action in [
         {"commitInfo": {"operation": "WRITE", "x": [1, {"y": None}]}},
-        {
-            "add": {
-                "path": "a%20b",
-                "partitionValues": {"p": "ä", "q": None},
-                "size": 10,
-                "modificationTime": -5,
-                "dataChange": True,
-                "stats": '{"numRecords":1,"x":"\\u00e9"}',
-                "tags": {"k": "v"},
-                "baseRowId": 7,
-                "deletionVector": {
-                    "storageType": "u",
-                    "pathOrInlineDv": "ab",
-                    "offset": 1,
-                    "sizeInBytes": 4,
-                    "cardinality": 2,
-                },
-            }
-        },
+        {"add": {"path": "a%20b", "partitionValues": {"p": "ä", "q": None}, "size": 10, "modificationTime": -5,
+            "dataChange": True, "stats": '{"numRecords":1,"x":"\\u00e9"}', "tags": {"k": "v"}, "baseRowId": 7,
+            "deletionVector": {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 4,
+            "cardinality": 2}}},
         {"remove": {"path": "c", "dataChange": False, "deletionTimestamp": 9}},
         {"cdc": {"path": "d", "partitionValues": {}, "size": 1, "dataChange": False}},
     ]
-).encode()
+).encode()  # fmt: skip
 STATS = json.dumps(
     {
         "numRecords": 12,

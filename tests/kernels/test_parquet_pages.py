@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.kernels.parquet_pages import RowTaker
-from tests.each import each
 from tests.int96_files import STORED, micros_of
 from tests.kernels.parquet_pages_twin import (
     data_page,
@@ -24,6 +23,7 @@ from tests.kernels.parquet_pages_twin import (
     struct_bytes,
     varint,
 )
+from tests.looped import looped
 from tests.sparkexpr.kernels.test_utf8_check import is_utf8
 
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
@@ -341,20 +341,21 @@ def test_booleans(values: list[bool], runs: list[bool], in_runs: bool, data: st.
     assert taken(taker, pa.bool_(), len(some(values, rows))) == some(values, rows)
 
 
-def test_numbers_of_other_widths() -> None:
-    def check(every: bool, big_endian: bool, width: int, out_width: int) -> None:
-        size = min(width, out_width) * 8
-        numbers = [0, 1, -1, 2 ** (size - 1) - 1, -(2 ** (size - 1))]
-        order = "big" if big_endian else "little"
-        page = b"".join(number.to_bytes(width, order, signed=True) for number in numbers)
-        rows = None if every else np.arange(5, dtype=np.int64)
-        taker = RowTaker(rows, 5, width, out_width, big_endian, False)
-        taker.take_chunk(data_page(None, page, 5, PLAIN), 5, UNCOMPRESSED)
-        values = taker.finish()[2].to_pybytes()
-        parts = [values[i * out_width : (i + 1) * out_width] for i in range(5)]
-        assert [int.from_bytes(part, "little", signed=True) for part in parts] == numbers
-
-    each(itertools.product([True, False], [True, False], [1, 4, 7, 8, 16], [1, 2, 8, 16]), lambda case: check(*case))
+@looped(
+    "every, big_endian, width, out_width",
+    itertools.product([True, False], [True, False], [1, 4, 7, 8, 16], [1, 2, 8, 16]),
+)
+def test_numbers_of_other_widths(every: bool, big_endian: bool, width: int, out_width: int) -> None:
+    size = min(width, out_width) * 8
+    numbers = [0, 1, -1, 2 ** (size - 1) - 1, -(2 ** (size - 1))]
+    order = "big" if big_endian else "little"
+    page = b"".join(number.to_bytes(width, order, signed=True) for number in numbers)
+    rows = None if every else np.arange(5, dtype=np.int64)
+    taker = RowTaker(rows, 5, width, out_width, big_endian, False)
+    taker.take_chunk(data_page(None, page, 5, PLAIN), 5, UNCOMPRESSED)
+    values = taker.finish()[2].to_pybytes()
+    parts = [values[i * out_width : (i + 1) * out_width] for i in range(5)]
+    assert [int.from_bytes(part, "little", signed=True) for part in parts] == numbers
 
 
 @given(st.lists(st.sampled_from([b"a", b"abcdefgh" * 9, b"\0" * 70, bytes(range(256))]), max_size=40), st.data())
@@ -392,9 +393,7 @@ def test_copies_of_snappy_at_every_distance(start: bytes, copies: list[tuple[int
     st.lists(st.tuples(st.integers(4, 11), st.integers(1, 12), st.integers(0, 9), st.integers(1, 9)), max_size=12),
     st.integers(0, 40),
 )
-def test_integers_that_follow_each_other_in_snappy(
-    start: bytes, runs: list[tuple[int, int, int, int]], left_out: int
-) -> None:
+def test_integers_in_sequence_in_snappy(start: bytes, runs: list[tuple[int, int, int, int]], left_out: int) -> None:
     """Each run repeats a copy and a listed text, as of numbers of eight bytes; a body that is cut short is refused."""
     parts, size = [bytes([len(start) - 1 << 2]), start], len(start)
     for copied, listed, times, distance in runs:
@@ -570,15 +569,13 @@ WHOLE = {
 }  # fmt: skip
 
 
-def test_a_page_is_checked_as_a_whole_for_each_of_its_rows() -> None:
-    def check(damage: str) -> None:
-        width, optional, dictionary, page = WHOLE[damage]
-        for wanted in (None, np.array([0], np.int64), np.array([0, 3], np.int64)):
-            taker = RowTaker(wanted, 8, width, max(width, 0), False, optional)
-            with pytest.raises(ValueError, match="the page is damaged"):
-                taker.take_chunk(dictionary + page, 8, UNCOMPRESSED)
-
-    each(WHOLE, check)
+@looped("damage", WHOLE)
+def test_a_page_is_checked_as_a_whole_for_each_of_its_rows(damage: str) -> None:
+    width, optional, dictionary, page = WHOLE[damage]
+    for wanted in (None, np.array([0], np.int64), np.array([0, 3], np.int64)):
+        taker = RowTaker(wanted, 8, width, max(width, 0), False, optional)
+        with pytest.raises(ValueError, match="the page is damaged"):
+            taker.take_chunk(dictionary + page, 8, UNCOMPRESSED)
 
 
 ABOUT = {1: 1, 2: PLAIN, 3: 3, 4: 3}

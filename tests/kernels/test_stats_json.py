@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from deltaskip.kernels.commit_json import CommitSyntaxError, parse_commits
 from deltaskip.kernels.stats_json import count_comparisons, extract_double, extract_int64, extract_leaves
-from tests.each import each
 from tests.extent import extent, some
 from tests.kernels import json_twin as twin
 from tests.kernels.json_twin import INVALID, MISSING, NUMBER, Number, spell
+from tests.looped import looped
 
 keys = st.sampled_from(["a", "b", "minValues", 'q"\\', "\u00fc\U0001f600", "", "a\n"])
 texts = st.text(st.characters(), max_size=80) | st.sampled_from(["", "}", '"{', "\ud800x", "[\\" * 40])
@@ -59,9 +59,7 @@ def assert_like_twin(rows: list[str | None], wanted: list[tuple[str, ...]], larg
 
 @settings(max_examples=extent(40, 100))
 @given(st.lists(st.none() | spelled(values), max_size=6), paths, st.booleans())
-def test_leaves_come_out_as_the_twin_takes_them(
-    rows: list[str | None], wanted: list[tuple[str, ...]], large: bool
-) -> None:
+def test_leaves_are_as_the_twin_takes_them(rows: list[str | None], wanted: list[tuple[str, ...]], large: bool) -> None:
     assert_like_twin(rows, wanted, large)
 
 
@@ -104,21 +102,19 @@ SAMPLE = (
 )
 
 
-def test_a_text_that_is_cut_gives_no_leaf() -> None:
-    def check(end: int, wanted: list[tuple[str, ...]]) -> None:
-        for leaf in extract_leaves(pa.array([SAMPLE[:end]]), wanted):
-            assert leaf.kind.to_pylist() == [INVALID]
-            assert leaf.text.null_count == 1
-        for values, kinds in extract_int64(pa.array([SAMPLE[:end], SAMPLE]), wanted):
-            assert kinds.to_pylist()[0] == INVALID != kinds.to_pylist()[1]
-            assert values.is_valid().to_pylist()[0] is False
-
-    each(
-        itertools.product(
-            range(len(SAMPLE)), [[("numRecords",)], [("minValues", "deep", "z"), ("nullCount", "n"), ("none",)]]
-        ),
-        lambda case: check(*case),
-    )
+@looped(
+    "end, wanted",
+    itertools.product(
+        range(len(SAMPLE)), [[("numRecords",)], [("minValues", "deep", "z"), ("nullCount", "n"), ("none",)]]
+    ),
+)
+def test_a_text_that_is_cut_gives_no_leaf(end: int, wanted: list[tuple[str, ...]]) -> None:
+    for leaf in extract_leaves(pa.array([SAMPLE[:end]]), wanted):
+        assert leaf.kind.to_pylist() == [INVALID]
+        assert leaf.text.null_count == 1
+    for values, kinds in extract_int64(pa.array([SAMPLE[:end], SAMPLE]), wanted):
+        assert kinds.to_pylist()[0] == INVALID != kinds.to_pylist()[1]
+        assert values.is_valid().to_pylist()[0] is False
 
 
 def test_the_whole_sample_gives_its_leaves() -> None:
@@ -131,13 +127,10 @@ def test_the_whole_sample_gives_its_leaves() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"m":{"a":1,"a":1}}',
-        '{"m":{"a":1},"m":{"b":2}}',
-        '{"m":{"a":1},"m":null}',
-        '{"m":7,"m":{"a":1}}',
+        '{"m":{"a":1,"a":1}}', '{"m":{"a":1},"m":{"b":2}}', '{"m":{"a":1},"m":null}', '{"m":7,"m":{"a":1}}',
         '{"m":{"a":1},"\\u006d":{"a":1}}',
     ],
-)
+)  # fmt: skip
 def test_a_leaf_below_a_repeated_key_counts_as_missing(text: str) -> None:
     (leaf,) = extract_leaves(pa.array([text, '{"m":{"a":1}}']), [("m", "a")])
     assert leaf.kind.to_pylist() == [MISSING, NUMBER]

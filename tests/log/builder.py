@@ -17,6 +17,8 @@ from tests.builder import metadata as table_metadata
 from tests.builder import remove as table_remove
 
 PROTOCOL: Action = {"protocol": protocol_of(())}
+V2: Action = {"protocol": protocol_of(["v2Checkpoint", "deletionVectors", "checkpointProtection"])}
+UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 
 _SCHEMA = StructType((StructField("id", LONG),))
 
@@ -63,6 +65,21 @@ def add(path: str, dv: str | None = None, **members: Any) -> Action:
 def remove(path: str, dv: str | None = None, **members: Any) -> Action:
     """A remove action."""
     return table_remove(path, **{"deletionTimestamp": 1, **_vector(dv), **members})
+
+
+def sidecar(path: str) -> Action:
+    """A sidecar action."""
+    return {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
+
+
+def v2_actions(version: int, *actions: Action) -> list[Action]:
+    """What a V2 checkpoint holds beside its sidecars, and the actions."""
+    return [{"checkpointMetadata": {"version": version}}, PROTOCOL, metadata(), *actions]
+
+
+def load(folder: Path, version: int | None = None) -> Snapshot:
+    """The snapshot."""
+    return load_snapshot(*open_storage(folder), version)
 
 
 def log_name(version: int, suffix: str) -> str:
@@ -127,8 +144,7 @@ class TableBuilder:
 
     def load(self, version: int | None = None) -> Snapshot:
         """The snapshot."""
-        storage, root = open_storage(self.path)
-        return load_snapshot(storage, root, version)
+        return load(self.path, version)
 
     def paths(self, version: int | None = None) -> list[str]:
         """Paths of the active files, sorted."""

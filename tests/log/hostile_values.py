@@ -15,10 +15,7 @@ _DEEP = Raw("[" * 100_000 + "]" * 100_000)
 _DEEP_OBJECT = Raw('{"a":' * 100_000 + "1" + "}" * 100_000)
 _DEEP_SCHEMA = '{"type":"array","containsNull":true,"elementType":' * 20_000 + '"long"' + "}" * 20_000
 _NUMBERS: tuple[Any, ...] = (
-    0,
-    -1,
-    1,
-    7,
+    0, -1, 1, 7,
     2**31 - 1,
     2**31,
     2**32,
@@ -28,9 +25,7 @@ _NUMBERS: tuple[Any, ...] = (
     -(2**63),
     -(2**63) - 1,
     10**400,
-    1.5,
-    -0.0,
-    1e308,
+    1.5, -0.0, 1e308,
     Raw("NaN"),
     Raw("Infinity"),
     Raw("-Infinity"),
@@ -40,7 +35,7 @@ _NUMBERS: tuple[Any, ...] = (
     Raw("-"),
     Raw("1e-400"),
     Raw("01"),
-)
+)  # fmt: skip
 _TEXTS: tuple[Any, ...] = (
     "", " ", "\0", "a\0b", "\ud800", "\udfff\ud800", "\ufeff", "x" * 100_000, "null", "true", "NaN", "-0", "1e400",
     "1" * 5000, "9223372036854775808", "-9223372036854775809", "1.7976931348623157e309", "../../etc/passwd", "%", "%zz",
@@ -53,9 +48,7 @@ _TEXTS: tuple[Any, ...] = (
     "decimal(0,0)",
 )  # fmt: skip
 _OTHERS: tuple[Any, ...] = (
-    None,
-    True,
-    False,
+    None, True, False,
     [],
     {},
     [[]],
@@ -63,10 +56,9 @@ _OTHERS: tuple[Any, ...] = (
     {"": None},
     [{}],
     {"a": 1},
-    _DEEP,
-    _DEEP_OBJECT,
+    _DEEP, _DEEP_OBJECT,
     [1, "a"],
-)
+)  # fmt: skip
 
 
 def hostile(rng: random.Random) -> Any:

@@ -169,29 +169,16 @@ def _predicates(table: deltaskip.DeltaTable) -> Iterator[str]:
 
 
 _LITERALS = {
-    "long": "2",
-    "integer": "2",
-    "short": "2",
-    "byte": "2",
-    "double": "1.5D",
-    "float": "1.5",
-    "string": "'b'",
-    "date": "DATE'2020-01-02'",
-    "timestamp": "TIMESTAMP'2020-01-02 00:00:00'",
-    "DecimalType": "1.5",
-}
+    "long": "2", "integer": "2", "short": "2", "byte": "2", "double": "1.5D", "float": "1.5", "string": "'b'",
+    "date": "DATE'2020-01-02'", "timestamp": "TIMESTAMP'2020-01-02 00:00:00'", "DecimalType": "1.5",
+}  # fmt: skip
 
 _COLUMNS: dict[str, types.DataType] = {
-    "id": types.LONG,
-    "name": types.STRING,
-    "price": types.DOUBLE,
-    "day": types.DATE,
-    "at": types.TIMESTAMP,
+    "id": types.LONG, "name": types.STRING, "price": types.DOUBLE, "day": types.DATE, "at": types.TIMESTAMP,
     "amount": types.DecimalType(10, 2),
-    "inner": types.StructType(
-        (types.StructField("x", types.LONG), types.StructField("tags", types.ArrayType(types.STRING, True)))
-    ),
-}
+    "inner": types.StructType((types.StructField("x", types.LONG),
+        types.StructField("tags", types.ArrayType(types.STRING, True)))),
+}  # fmt: skip
 
 
 def _adds(first: int, count: int = 3, partitions: bool = False, **members: Any) -> list[dict[str, Any]]:
@@ -331,12 +318,7 @@ _BUILDERS: Mapping[str, Callable[[Path], object]] = {
     "classic": lambda path: _checkpointed(path, {}),
     "v2": lambda path: _checkpointed(path, {"delta.checkpointPolicy": "v2"}),
     "struct_only": lambda path: _checkpointed(path, {"delta.checkpoint.writeStatsAsJson": "false"}),
-    "partitioned": _partitioned,
-    "vectors": _with_vectors,
-    "in_commit_timestamps": _with_in_commit_timestamps,
-    "collations": _with_collations,
-    "mapped": _mapped,
-    "compacted": _compacted,
-    "multipart": _multipart,
+    "partitioned": _partitioned, "vectors": _with_vectors, "in_commit_timestamps": _with_in_commit_timestamps,
+    "collations": _with_collations, "mapped": _mapped, "compacted": _compacted, "multipart": _multipart,
     "json_checkpoint": _json_checkpoint,
-}
+}  # fmt: skip

@@ -429,13 +429,9 @@ def _fitted(value: Any, type_: pa.DataType) -> Any:
 
 
 _DEFAULTS: dict[str, Any] = {
-    "int64": 1,
-    "int32": 1,
-    "int8": 1,
-    "bool": True,
-    "double": 1.5,
+    "int64": 1, "int32": 1, "int8": 1, "bool": True, "double": 1.5,
     "list<element: string>": ["a"],
-}
+}  # fmt: skip
 
 
 def _parquet_field(file: Path, rng: random.Random) -> str:

@@ -20,15 +20,12 @@ from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, r
 
 def crc(**members: Any) -> dict[str, Any]:
     usual = {
-        "tableSizeBytes": 3,
-        "numFiles": 3,
-        "numMetadata": 1,
-        "numProtocol": 1,
+        "tableSizeBytes": 3, "numFiles": 3, "numMetadata": 1, "numProtocol": 1,
         "protocol": PROTOCOL["protocol"],
         "metadata": metadata()["metaData"],
         "setTransactions": [{"appId": "x", "version": 4}],
         "domainMetadata": [{"domain": "d", "configuration": '{"a": 1}', "removed": False}],
-    }
+    }  # fmt: skip
     return {**usual, **members}
 
 
@@ -146,17 +143,6 @@ def test_an_empty_compaction_replaces_no_commits(table: TableBuilder) -> None:
         (table.log / f"{1:020}.{2:020}.compacted.json").write_text(text)
         with pytest.raises(CorruptLog, match=r"compacted\.json has no actions, .* \(versions 1 to 2\), are missing"):
             table.load()
-
-
-def test_an_empty_checkpoint_or_hint_gives_way_to_the_commits(table: TableBuilder) -> None:
-    table.commit(add("a"))
-    table.commit(add("b"))
-    table.hint("")
-    (table.log / log_name(1, "checkpoint.parquet")).touch()
-    assert table.paths() == ["a", "b"]
-    table.clean_up(1)
-    with pytest.raises(CorruptLog, match=r"1\.checkpoint\.parquet, .* cannot be read"):
-        table.load()
 
 
 def test_histograms_are_those_of_delta_spark() -> None:

@@ -15,19 +15,11 @@ from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.storage import LocalStorage, open_storage
-from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
+from tests.log.builder import PROTOCOL, V2, TableBuilder, add, metadata
 from tests.noted import noted
 
 DAY = 86_400_000
 NOW = 1_800_000_000_000 // DAY * DAY + DAY // 2
-V2 = {
-    "protocol": {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": ["v2Checkpoint"],
-        "writerFeatures": ["v2Checkpoint", "checkpointProtection"],
-    }
-}
 
 
 def days_ago(path: Path, days: float) -> None:
@@ -67,19 +59,28 @@ def test_what_lies_before_the_last_old_checkpoint_goes(table: TableBuilder) -> N
         assert table.paths(version) == [f"f{i}" for i in range(version + 1)]
 
 
-def test_a_version_at_the_cut_off_can_still_be_opened(table: TableBuilder) -> None:
-    # Midnight of the day thirty days ago is 30.5 days before noon.
-    build(table, [60, 59, 30.6, 30.5, 30.4], [1, 3, 4])
-    clean(table)
-    assert versions(table) == [3, 4]
-    assert table.paths(3) == ["f0", "f1", "f2", "f3"]
-
-
-def test_commits_after_the_kept_checkpoint_stay_however_old(table: TableBuilder) -> None:
-    build(table, [60, 59, 58, 57, 56], [1])
-    clean(table)
-    assert versions(table) == [1, 2, 3, 4]
-    assert table.paths(2) == ["f0", "f1", "f2"]
+@pytest.mark.parametrize(
+    ("ages", "checkpoints", "properties", "left"),
+    [
+        # Midnight of the day thirty days ago is 30.5 days before noon.
+        ([60, 59, 30.6, 30.5, 30.4], [1, 3, 4], {}, [3, 4]),
+        # Commits after the kept checkpoint stay, however old.
+        ([60, 59, 58, 57, 56], [1], {}, [1, 2, 3, 4]),
+        # Without an old checkpoint nothing goes.
+        ([60, 59, 58], [], {}, [0, 1, 2]),
+        ([60, 20, 10], [1], {}, [0, 1, 2]),
+        ([3, 2, 1], [1], {}, [0, 1, 2]),
+        ([60, 9, 8, 5], [1, 2], {"delta.logRetentionDuration": "interval 1 week"}, [2, 3]),
+    ],
+)
+def test_versions_that_are_kept_can_be_opened(
+    table: TableBuilder, ages: list[float], checkpoints: list[int], properties: dict[str, str], left: list[int]
+) -> None:
+    build(table, ages, checkpoints, **properties)
+    deleted = clean(table)
+    assert versions(table) == left and (left[0] == 0) == (deleted == [])
+    for version in left:
+        assert table.paths(version) == [f"f{i}" for i in range(version + 1)]
 
 
 def test_the_log_is_listed_once_and_no_version_is_loaded(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,19 +104,6 @@ def test_times_of_commits_after_the_snapshot_do_not_count(table: TableBuilder) -
         days_ago(file, 34)
     assert clean_up_log(before, NOW) == [f"{0:020d}.json"]
     assert versions(table) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(("ages", "checkpoints"), [([60, 59, 58], []), ([60, 20, 10], [1]), ([3, 2, 1], [1])])
-def test_without_an_old_checkpoint_nothing_goes(table: TableBuilder, ages: list[float], checkpoints: list[int]) -> None:
-    build(table, ages, checkpoints)
-    assert clean(table) == []
-    assert versions(table) == [0, 1, 2]
-
-
-def test_the_property_says_how_long_the_log_is_kept(table: TableBuilder) -> None:
-    build(table, [60, 9, 8, 5], [1, 2], **{"delta.logRetentionDuration": "interval 1 week"})
-    clean(table)
-    assert versions(table) == [2, 3]
 
 
 def test_in_commit_timestamps_count_where_the_table_keeps_them(table: TableBuilder) -> None:
@@ -163,9 +151,7 @@ def test_a_protected_version_that_is_none_stops_the_clean_up(table: TableBuilder
         ({"minReaderVersion": 1, "minWriterVersion": 8}, "writer version 8"),
     ],
 )
-def test_the_log_of_a_table_that_is_not_understood_is_left_alone(
-    table: TableBuilder, protocol: dict[str, object], named: str
-) -> None:
+def test_a_log_not_understood_is_left_alone(table: TableBuilder, protocol: dict[str, object], named: str) -> None:
     build(table, [60, 59, 58], [1])
     table.commit({"protocol": protocol})
     with pytest.raises(UnsupportedFeature, match=f"needs {named}, which deltaskip does not support"):
@@ -248,9 +234,7 @@ def test_what_a_killed_writer_left_goes_after_a_day(table: TableBuilder) -> None
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 @pytest.mark.parametrize("clean_up", [lambda t: t.clean_up_log(), lambda t: t.append({"id": [9], "p": [9]})])
-def test_a_table_can_be_read_after_its_own_clean_up(
-    tmp_path: Path, policy: str, clean_up: Callable[[Any], Any]
-) -> None:
+def test_a_table_is_read_after_its_own_clean_up(tmp_path: Path, policy: str, clean_up: Callable[[Any], Any]) -> None:
     """Columns of the checkpoint that no scan has needed yet are read from the one that is left."""
     path = tmp_path / "t"
     properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": "5"}

@@ -55,9 +55,7 @@ def test_a_table_is_the_same_without_its_commits(tmp_path: Path, vectors: str) -
 
 
 @pytest.mark.parametrize("damage", [None, b"damaged", b"", b'{"add":{"path":"a","partitionValues":{},"size":1}}\n' * 2])
-def test_a_store_is_asked_for_compactions_in_place_of_many_commits(
-    server: SlowS3, request: pytest.FixtureRequest, damage: bytes | None
-) -> None:
+def test_compactions_replace_many_commits(server: SlowS3, request: pytest.FixtureRequest, damage: bytes | None) -> None:
     name = f"t{request.node.callspec.indices['damage']}"
     path = server.folder / "bucket" / name
     table = ds.DeltaTable.create(path, "id BIGINT, s STRING", properties={"delta.checkpointInterval": "100"})

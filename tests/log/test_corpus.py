@@ -29,18 +29,14 @@ def described(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "version": snapshot.version,
         "protocol": snapshot.protocol.to_json(),
-        "metadata": {
-            "id": metadata.id,
-            "name": metadata.name,
-            "description": metadata.description,
-            "createdTime": metadata.created_time,
-        },
+        "metadata": {"id": metadata.id, "name": metadata.name, "description": metadata.description,
+            "createdTime": metadata.created_time},
         "partition_columns": list(snapshot.partition_columns),
         "properties": dict(snapshot.properties),
         "txns": sorted([txn.app_id, txn.version] for txn in snapshot.txns.values()),
         "domains": {name: domain.configuration for name, domain in snapshot.domains.items()},
         "in_commit_timestamp": snapshot.in_commit_timestamp,
-    }
+    }  # fmt: skip
 
 
 def expected_state(expected: dict[str, Any]) -> dict[str, Any]:

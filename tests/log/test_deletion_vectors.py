@@ -275,9 +275,7 @@ def logged_vectors(table: corpus.CorpusTable) -> dict[str, DeletionVectorDescrip
 
 
 @corpus.each_version("read", where=lambda version: any(file.get("dv") for file in version["files"]))
-def test_real_tables_have_the_rows_that_the_reference_counts(
-    table: corpus.CorpusTable, version: dict[str, Any]
-) -> None:
+def test_real_tables_have_the_rows_of_the_reference(table: corpus.CorpusTable, version: dict[str, Any]) -> None:
     logged, files = logged_vectors(table), version["files"]
     wanted = [logged[file["dv"]] if file.get("dv") else None for file in files]
     found = read_deletion_vectors(Files(), str(table.path), column(wanted))

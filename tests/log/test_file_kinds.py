@@ -14,9 +14,8 @@ import deltaskip
 from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, StorageError
 from deltaskip.log import refresh
 from deltaskip.log.deletion_vectors import read_deletion_vectors
-from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from tests.log.builder import UUID, TableBuilder, add, log_name, remove, sidecar, v2_actions
 
-UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 ALL = ["f0", "f1", "f2", "f3", "f4"]
 
 
@@ -99,9 +98,7 @@ def test_a_commit_before_the_checkpoint_does_not_matter(five: TableBuilder, kind
         f"checkpoint.{UUID}.json",
     ],
 )
-def test_a_checkpoint_gives_way_to_the_commits_and_is_named_without_them(
-    five: TableBuilder, kind: str, suffix: str
-) -> None:
+def test_a_checkpoint_gives_way_to_commits_and_is_named_alone(five: TableBuilder, kind: str, suffix: str) -> None:
     put(kind, five.log / log_name(3, suffix))
     assert five.paths() == ALL
     five.clean_up(4)
@@ -121,10 +118,8 @@ def test_a_checkpoint_of_a_newer_version_is_not_passed_over(five: TableBuilder, 
 @pytest.mark.parametrize("suffix", ["parquet", "json"])
 def test_a_sidecar_is_named(five: TableBuilder, kind: str, suffix: str) -> None:
     put(kind, five.log / "_sidecars" / "s.parquet")
-    sidecar = {"sidecar": {"path": "s.parquet", "sizeInBytes": 1, "modificationTime": 1}}
     write = five.parquet if suffix == "parquet" else five.json_lines
-    actions = [{"checkpointMetadata": {"version": 3}}, PROTOCOL, metadata(), sidecar]
-    write(log_name(3, f"checkpoint.{UUID}.{suffix}"), actions)
+    write(log_name(3, f"checkpoint.{UUID}.{suffix}"), v2_actions(3, sidecar("s.parquet")))
     assert five.paths() == ALL
     five.clean_up(4)
     with pytest.raises(CorruptLog, match=r"s\.parquet, of the checkpoint of version 3, .*(is a|is missing)"):
@@ -261,9 +256,7 @@ def test_a_large_commit_is_read_in_pieces(five: TableBuilder, monkeypatch: pytes
         five.load()
 
 
-def test_files_of_very_long_commits_are_not_kept_until_they_are_asked_for(
-    five: TableBuilder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_very_long_commits_are_kept_if_asked_for(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     txns = [{"txn": {"appId": f"a{i}", "version": i}} for i in range(9)]
     five.commit(*[add(f"g{i:04d}") for i in range(3000)], *txns, {"commitInfo": {"operation": "WRITE", "txnId": "5"}})
     whole = five.load()

@@ -33,28 +33,14 @@ def test_a_name_of_the_log_is_taken_apart(name: str, expected: tuple[object, ...
 @looped(
     "name",
     [
-        "_last_checkpoint",
-        ".00000000000000000007.json.crc",
-        "._00000000000000000007.json",
-        "7.json",
-        "0000000000000000007.json",
-        "000000000000000000007.json",
-        "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٧.json",
-        "+0000000000000000007.json",
-        "99999999999999999999.json",
-        f"{V}.json.tmp",
-        f"{V}.JSON",
-        f"{V}.checkpoint",
-        f"{V}.checkpoint..parquet",
-        f"{V}.checkpoint.0000000004.0000000003.parquet",
-        f"{V}.checkpoint.0000000000.0000000003.parquet",
-        f"{V}.checkpoint.1.3.parquet",
-        f"{V}.00000000000000000006.compacted.json",
-        f"{V}.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json",
-        f"{V}",
-        "",
+        "_last_checkpoint", ".00000000000000000007.json.crc", "._00000000000000000007.json", "7.json",
+        "0000000000000000007.json", "000000000000000000007.json", "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٧.json",
+        "+0000000000000000007.json", "99999999999999999999.json", f"{V}.json.tmp", f"{V}.JSON", f"{V}.checkpoint",
+        f"{V}.checkpoint..parquet", f"{V}.checkpoint.0000000004.0000000003.parquet",
+        f"{V}.checkpoint.0000000000.0000000003.parquet", f"{V}.checkpoint.1.3.parquet",
+        f"{V}.00000000000000000006.compacted.json", f"{V}.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json", f"{V}", "",
     ],
-)
+)  # fmt: skip
 def test_any_other_name_is_passed_over(name: str) -> None:
     assert parsed(name) is None
 

@@ -10,7 +10,7 @@ from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log import History, history, version_at_timestamp
 from deltaskip.storage import open_storage
 from tests import corpus
-from tests.log.builder import TableBuilder, add, log_name, metadata
+from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata
 
 HOUR = 3_600_000
 ICT = {"delta.enableInCommitTimestamps": "true"}
@@ -70,23 +70,15 @@ def test_history_begins_where_the_commits_begin(hourly: TableBuilder) -> None:
     assert [entry.version for entry in history(*open_storage(hourly.path))] == [4, 3, 2]
 
 
-@pytest.mark.parametrize(
-    ("timestamp_ms", "version"), [(HOUR, 0), (HOUR + 1, 0), (2 * HOUR - 1, 0), (2 * HOUR, 1), (5 * HOUR, 4)]
-)
-def test_the_latest_version_at_or_before_the_time_is_found(
-    hourly: TableBuilder, timestamp_ms: int, version: int
-) -> None:
-    assert at(hourly, timestamp_ms) == version
-
-
-def test_a_time_before_the_first_version_names_it(hourly: TableBuilder) -> None:
-    with pytest.raises(VersionNotFound, match=r"version 0, the earliest .* was committed at 1970-01-01 01:00"):
-        at(hourly, HOUR - 1)
-
-
-def test_a_time_after_the_last_commit_names_it_and_the_cure(hourly: TableBuilder) -> None:
-    with pytest.raises(VersionNotFound, match=r"version 4, the latest, was committed at 1970-01-01 05:00.*without"):
-        at(hourly, 5 * HOUR + 1)
+def test_the_latest_version_up_to_the_time_is_found_or_named(hourly: TableBuilder) -> None:
+    times = (HOUR, HOUR + 1, 2 * HOUR - 1, 2 * HOUR, 5 * HOUR)
+    assert [at(hourly, time) for time in times] == [0, 0, 0, 1, 4]
+    for time, said in (
+        (HOUR - 1, r"version 0, the earliest .* was committed at 1970-01-01 01:00"),
+        (5 * HOUR + 1, r"version 4, the latest, was committed at 1970-01-01 05:00.*without"),
+    ):
+        with pytest.raises(VersionNotFound, match=said):
+            at(hourly, time)
 
 
 def test_versions_that_cannot_be_rebuilt_are_not_found_by_time(hourly: TableBuilder) -> None:
@@ -147,7 +139,7 @@ def test_before_the_enablement_file_times_count_even_if_they_are_younger(with_ic
 
 
 def test_a_table_with_in_commit_timestamps_from_the_start_needs_no_enablement_version(table: TableBuilder) -> None:
-    first = [info(inCommitTimestamp=7), {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}]
+    first = [info(inCommitTimestamp=7), PROTOCOL]
     table.commit(*first, metadata(configuration=ICT))
     table.commit(info(inCommitTimestamp=9))
     assert [entry.timestamp_ms for entry in history(*open_storage(table.path))] == [9, 7]
@@ -164,9 +156,7 @@ def test_an_in_commit_timestamp_that_is_missing_is_corrupt(with_ict: TableBuilde
 
 def test_the_in_commit_timestamp_of_a_checkpointed_version_comes_from_its_commit(with_ict: TableBuilder) -> None:
     enabled = metadata(configuration=ICT)
-    with_ict.parquet(
-        log_name(4, "checkpoint.parquet"), [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, enabled]
-    )
+    with_ict.parquet(log_name(4, "checkpoint.parquet"), [PROTOCOL, enabled])
     assert with_ict.load().segment.commits == ()
     assert with_ict.load().in_commit_timestamp == 5 * HOUR
 

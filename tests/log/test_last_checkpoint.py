@@ -77,18 +77,12 @@ def test_bytes_that_are_no_text_are_no_hint() -> None:
 
 
 HINTS = {
-    "missing": None,
-    "empty": "",
-    "cut": '{"version":',
-    "right": '{"version":4}',
-    "stale": '{"version":2}',
-    "names a version without a checkpoint": '{"version":3}',
-    "names an incomplete checkpoint": '{"version":5}',
+    "missing": None, "empty": "", "cut": '{"version":', "right": '{"version":4}', "stale": '{"version":2}',
+    "names a version without a checkpoint": '{"version":3}', "names an incomplete checkpoint": '{"version":5}',
     "ahead of the table": '{"version":900}',
     "wrong checksum": '{"version":4,"checksum":"00000000000000000000000000000000"}',
-    "wrong parts": '{"version":4,"parts":17}',
-    "far beyond any number": '{"version":9223372036854775807}',
-}
+    "wrong parts": '{"version":4,"parts":17}', "far beyond any number": '{"version":9223372036854775807}',
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -90,9 +90,7 @@ def test_a_newer_checkpoint_is_not_needed(table: TableBuilder, storage: Counting
 
 
 @pytest.mark.parametrize("new_commit", [True, False])
-def test_where_its_checkpoint_was_cleaned_up_the_table_is_loaded_anew(
-    table: TableBuilder, storage: CountingStorage, new_commit: bool
-) -> None:
+def test_without_its_checkpoint_it_loads_anew(table: TableBuilder, storage: CountingStorage, new_commit: bool) -> None:
     table.checkpoint(2, add("a"), add("b"))
     table.commit(add("c"), version=3)
     old = load_snapshot(storage, str(table.path))

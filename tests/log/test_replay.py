@@ -114,9 +114,7 @@ def test_what_was_superseded_is_known_of_two_stretches_put_together(
         ([[(True, "c", None), (False, "c", None)]], {"c": None}),
     ],
 )
-def test_the_newest_reference_of_a_logical_file_decides(
-    commits: list[list[Action]], live: dict[str, str | None]
-) -> None:
+def test_the_newest_reference_of_a_file_decides(commits: list[list[Action]], live: dict[str, str | None]) -> None:
     assert {key: dv for key, (dv, _) in shown(replay(table_of(commits)).adds).items()} == live
 
 

@@ -7,8 +7,8 @@ from deltaskip.log import LogSegment
 from deltaskip.log.compaction import cover
 from deltaskip.log.segment import candidate_segments, read_listing
 from deltaskip.storage import FileInfo
-
-UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+from tests.log.builder import UUID
+from tests.looped import looped
 
 
 def name(version: int, suffix: str = "json") -> str:
@@ -36,34 +36,32 @@ def shape(segment: LogSegment) -> tuple[int, int | None, list[str]]:
     return segment.version, checkpoint, [file.file.name for file in segment.commits]
 
 
-def test_without_a_checkpoint_every_commit_belongs_to_the_version() -> None:
-    assert shape(best(*commits(0, 1, 2))) == (2, None, commits(0, 1, 2))
+CLASSIC = "checkpoint.parquet"
+FOUR = [*commits(0, 1, 2, 3, 4), name(1, CLASSIC), name(3, CLASSIC)]
+# Names, the version that is wanted; and what is found: its version, its checkpoint, its commits.
+SHAPES: dict[str, tuple[list[str], int | None, tuple[int, int | None, list[str]]]] = {
+    "every commit without a checkpoint": (commits(0, 1, 2), None, (2, None, commits(0, 1, 2))),
+    "commits after the newest checkpoint": (FOUR, None, (4, 3, commits(4))),
+    "an older version has an older checkpoint": (FOUR, 2, (2, 1, commits(2))),
+    "a version with a checkpoint": (FOUR, 3, (3, 3, [])),
+    "a version before every checkpoint": (FOUR, 0, (0, None, commits(0))),
+    "a checkpoint newer than every commit": ([name(8, CLASSIC)], None, (8, 8, [])),
+    "an incomplete checkpoint of several parts": (
+        [*commits(0, 1, 2), name(1, "checkpoint.0000000001.0000000002.parquet")], None, (2, None, commits(0, 1, 2))),
+    "parts of two checkpoints of one version": (
+        [*commits(0, 1), *(name(1, f"checkpoint.000000000{parts}.parquet") for parts in ("1.0000000002",
+        "3.0000000003"))], None, (1, None, commits(0, 1))),
+    "a version before a gap": (commits(0, 1, 3), 1, (1, None, commits(0, 1))),
+    "a gap before the newest checkpoint": ([*commits(0, 1, 4, 5), name(4, CLASSIC)], None, (5, 4, commits(5))),
+    "compactions where every commit is there": (
+        [*commits(0, 1, 2, 3), compacted(0, 2), compacted(1, 3)], None, (3, None, commits(0, 1, 2, 3))),
+}  # fmt: skip
 
 
-def test_commits_after_the_newest_checkpoint_belong_to_the_version() -> None:
-    names = [*commits(0, 1, 2, 3, 4), name(1, "checkpoint.parquet"), name(3, "checkpoint.parquet")]
-    assert shape(best(*names)) == (4, 3, commits(4))
-    assert shape(best(*names, wanted=2)) == (2, 1, commits(2))
-    assert shape(best(*names, wanted=3)) == (3, 3, [])
-    assert shape(best(*names, wanted=0)) == (0, None, commits(0))
-
-
-def test_a_checkpoint_newer_than_every_commit_is_the_latest_version() -> None:
-    assert shape(best(name(8, "checkpoint.parquet"))) == (8, 8, [])
-
-
-def test_an_incomplete_multi_part_checkpoint_is_ignored() -> None:
-    names = [*commits(0, 1, 2), name(1, "checkpoint.0000000001.0000000002.parquet")]
-    assert shape(best(*names)) == (2, None, commits(0, 1, 2))
-
-
-def test_parts_of_two_checkpoints_of_one_version_are_not_mixed() -> None:
-    names = [
-        *commits(0, 1),
-        name(1, "checkpoint.0000000001.0000000002.parquet"),
-        name(1, "checkpoint.0000000003.0000000003.parquet"),
-    ]
-    assert best(*names).checkpoint is None
+@looped("case", SHAPES)
+def test_the_files_of_a_version(case: str) -> None:
+    names, wanted, expected = SHAPES[case]
+    assert shape(best(*names, wanted=wanted)) == expected
 
 
 def test_the_parts_of_a_multi_part_checkpoint_stand_in_order() -> None:
@@ -91,33 +89,24 @@ def test_older_checkpoints_follow_as_candidates_and_the_first_commit_is_the_last
     assert found == [2, 1, None]
 
 
-@pytest.mark.parametrize(
-    ("names", "missing"),
+@looped(
+    "names, wanted, missing",
     [
-        (commits(0, 2), 1),
-        (commits(0, 1, 2, 5, 9), 3),
-        ([*commits(3, 5), name(3, "checkpoint.parquet")], 4),
-        ([*commits(0, 1, 2, 3, 6), name(2, "checkpoint.parquet")], 4),
-        ([*commits(0, 1, 5), compacted(2, 3)], 4),
-        ([*commits(0, 9223372036854775807)], 1),
+        (commits(0, 2), None, 1),
+        (commits(0, 1, 2, 5, 9), None, 3),
+        ([*commits(3, 5), name(3, CLASSIC)], None, 4),
+        ([*commits(0, 1, 2, 3, 6), name(2, CLASSIC)], None, 4),
+        ([*commits(0, 1, 5), compacted(2, 3)], None, 4),
+        ([*commits(0, 9223372036854775807)], None, 1),
+        (commits(3, 4), None, 0),
+        # A compaction that begins before the checkpoint, and one that has more than the version.
+        ([*commits(4, 6), name(4, CLASSIC), compacted(3, 5)], None, 5),
+        ([*commits(0, 3), compacted(1, 2)], 1, 1),
     ],
 )
-def test_a_gap_names_the_first_missing_commit(names: list[str], missing: int) -> None:
+def test_a_gap_names_the_first_missing_commit(names: list[str], wanted: int | None, missing: int) -> None:
     with pytest.raises(CorruptLog, match=rf"{name(missing)} \(version {missing}\) is missing"):
-        best(*names)
-
-
-def test_a_version_before_a_gap_can_be_opened() -> None:
-    assert shape(best(*commits(0, 1, 3), wanted=1)) == (1, None, commits(0, 1))
-
-
-def test_a_gap_before_the_newest_checkpoint_does_not_matter() -> None:
-    assert shape(best(*commits(0, 1, 4, 5), name(4, "checkpoint.parquet"))) == (5, 4, commits(5))
-
-
-def test_a_log_that_lost_its_beginning_names_commit_0() -> None:
-    with pytest.raises(CorruptLog, match=r"00000000000000000000\.json \(version 0\) is missing"):
-        best(*commits(3, 4))
+        best(*names, wanted=wanted)
 
 
 def test_a_log_that_lost_its_beginning_names_the_missing_part_of_its_checkpoint() -> None:
@@ -130,10 +119,6 @@ def test_a_version_outside_the_log_names_the_range(wanted: int) -> None:
     names = [*commits(1, 2, 3, 4, 5, 6), name(2, "checkpoint.parquet")]
     with pytest.raises(VersionNotFound, match=rf"no version {wanted}: versions 2 to 6 can be opened"):
         best(*names, wanted=wanted)
-
-
-def test_compactions_are_left_alone_where_every_commit_is_there() -> None:
-    assert shape(best(*commits(0, 1, 2, 3), compacted(0, 2), compacted(1, 3))) == (3, None, commits(0, 1, 2, 3))
 
 
 def test_a_compaction_stands_in_for_missing_commits_only() -> None:
@@ -157,19 +142,8 @@ def test_compactions_stand_in_for_many_commits_but_for_the_last() -> None:
     assert covered(7) == [compacted(1, 2), compacted(3, 6), name(7), name(8)]
 
 
-def test_a_compaction_that_begins_before_the_checkpoint_is_not_used() -> None:
-    names = [*commits(4, 6), name(4, "checkpoint.parquet"), compacted(3, 5)]
-    with pytest.raises(CorruptLog, match="version 5"):
-        best(*names)
-
-
 @pytest.mark.parametrize("beyond", [compacted(2, 4), compacted(0, 4), compacted(1, 2), compacted(0, 2**63 - 1)])
 def test_a_compaction_beyond_the_last_commit_makes_no_version(beyond: str) -> None:
     assert shape(best(*commits(0, 1), beyond)) == (1, None, commits(0, 1))
     with pytest.raises(VersionNotFound, match="versions 0 to 1 can be opened"):
         best(*commits(0, 1), beyond, wanted=2)
-
-
-def test_a_version_inside_a_compaction_s_range_without_its_commits_cannot_be_rebuilt() -> None:
-    with pytest.raises(CorruptLog, match="version 1"):
-        best(*commits(0, 3), compacted(1, 2), wanted=1)

@@ -19,7 +19,7 @@ from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 
 def test_a_snapshot_of_adds_contains_only_them(table: TableBuilder) -> None:
     head = metadata(configuration={"delta.appendOnly": "true"})
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, add("a"))
+    table.commit(PROTOCOL, head, add("a"))
     table.commit(add("b"))
     table.commit(add("c"), add("d", dataChange=False))
     storage, root = open_storage(table.path)
@@ -51,9 +51,7 @@ def test_an_add_or_cdc_without_a_required_field_is_named(table: TableBuilder) ->
 
 
 @pytest.mark.parametrize("damage", ["", "no checkpoint", "torn checkpoint", "torn hint", "a stray"])
-def test_an_earlier_version_needs_no_file_of_later_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
+def test_an_earlier_version_needs_no_later_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     """Of a long log, the files from the newest checkpoint before the version on; the whole log if that is damaged."""
     table = ds.DeltaTable.create(tmp_path, "id BIGINT", properties={"delta.checkpointInterval": "4"})
     for i in range(14):

@@ -8,6 +8,7 @@ from deltaskip.errors import TableNotFound
 from deltaskip.log import load_snapshot
 from deltaskip.storage import open_storage
 from tests.log.builder import TableBuilder, add
+from tests.looped import looped
 
 CREATE = "create a table with deltaskip.write(folder, rows)"
 
@@ -20,8 +21,34 @@ def message(path: Path) -> str:
     return text
 
 
-def test_no_such_path(tmp_path: Path) -> None:
-    assert "no such path" in message(tmp_path / "nothing")
+# What there is (a folder ends with a slash), the path, what is said of it; {} is the folder of the test.
+LOG = "t/_delta_log/00000000000000000000.json"
+CASES: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "no such path": ((), "nothing", "no such path"),
+    "a file": (("x.parquet",), "x.parquet", f"specify a folder. To make a table of its rows, {CREATE}."),
+    "an empty folder": (("t/",), "t", f"neither files nor a _delta_log folder. Check the path, or {CREATE}."),
+    "a folder without a log": (("t/notes.txt",), "t", "has no _delta_log folder; check the path"),
+    "a folder of Parquet files": (
+        ("t/part-0.parquet",), "t", "with deltaskip.convert_to_delta(path) or CONVERT TO DELTA, or read it with spark"),
+    "an empty log": (("t/_delta_log/",), "t", "_delta_log contains no commit and no checkpoint"),
+    "a log without commits": (
+        tuple(f"t/_delta_log/{name}" for name in ("_last_checkpoint", "notes.txt", "00000000000000000000.crc")), "t",
+        "_delta_log contains no commit and no checkpoint"),
+    "the log itself": ((LOG,), "t/_delta_log", "open {}/t instead"),
+    "a folder inside the log": ((LOG, "t/_delta_log/_sidecars/"), "t/_delta_log/_sidecars", "open {}/t instead"),
+    "a partition's folder": ((LOG, "t/day=1/a.parquet"), "t/day=1", "inside the Delta table {}/t"),
+    "a partition's file": ((LOG, "t/day=1/a.parquet"), "t/day=1/a.parquet", "inside the Delta table {}/t"),
+}  # fmt: skip
+
+
+@looped("case", CASES)
+def test_each_case_has_words_of_its_own(tmp_path: Path, case: str) -> None:
+    there, path, said = CASES[case]
+    for name in there:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
+    found = message(tmp_path / path)
+    assert found.endswith(said) if said.endswith(".") else said.format(tmp_path) in found
 
 
 def test_a_path_that_is_spelled_like_that_of_a_table(tmp_path: Path) -> None:
@@ -30,55 +57,6 @@ def test_a_path_that_is_spelled_like_that_of_a_table(tmp_path: Path) -> None:
     assert message(tmp_path / "custmers").endswith(f"Did you mean {tmp_path / 'customers'}?")
     for other in ("orders", "custo"):  # near to nothing, and to a folder that is no table
         assert message(tmp_path / other).endswith(f"no such path. Check the path, or {CREATE}.")
-
-
-def test_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "x.parquet"
-    file.touch()
-    assert message(file).endswith(f"specify a folder. To make a table of its rows, {CREATE}.")
-
-
-def test_an_empty_folder(tmp_path: Path) -> None:
-    assert message(tmp_path).endswith(f"neither files nor a _delta_log folder. Check the path, or {CREATE}.")
-
-
-def test_a_folder_without_a_log(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").touch()
-    assert "has no _delta_log folder; check the path" in message(tmp_path)
-
-
-def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
-    (tmp_path / "part-0.parquet").touch()
-    assert "with deltaskip.convert_to_delta(path) or CONVERT TO DELTA, or read it with spark" in message(tmp_path)
-
-
-@pytest.mark.parametrize("names", [[], ["_last_checkpoint", "notes.txt", "00000000000000000000.crc"]])
-def test_an_empty_log(tmp_path: Path, names: list[str]) -> None:
-    (tmp_path / "_delta_log").mkdir()
-    for name in names:
-        (tmp_path / "_delta_log" / name).touch()
-    assert "_delta_log contains no commit and no checkpoint" in message(tmp_path)
-
-
-def test_the_log_itself(table: TableBuilder) -> None:
-    table.commit(add("a"))
-    assert f"open {table.path} instead" in message(table.log)
-
-
-def test_a_folder_inside_the_log(table: TableBuilder) -> None:
-    table.commit(add("a"))
-    folder = table.log / "_sidecars"
-    folder.mkdir()
-    assert f"open {table.path} instead" in message(folder)
-
-
-def test_a_partition_s_folder(table: TableBuilder) -> None:
-    table.commit(add("day=1/a.parquet"))
-    folder = table.path / "day=1"
-    folder.mkdir()
-    (folder / "a.parquet").touch()
-    assert f"inside the Delta table {table.path}" in message(folder)
-    assert f"inside the Delta table {table.path}" in message(folder / "a.parquet")
 
 
 def test_a_name_of_a_catalog_in_place_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,9 +34,7 @@ def source_of(folder: Path, partition_by: tuple[str, ...] = (), **properties: st
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
-def test_a_clone_has_rows_and_metadata_of_the_source_and_none_of_its_files(
-    tmp_path: Path, place: str, partition_by: tuple[str, ...]
-) -> None:
+def test_a_clone_has_its_rows_and_none_of_its_files(tmp_path: Path, place: str, partition_by: tuple[str, ...]) -> None:
     source = source_of(tmp_path / place, partition_by, **EVERYTHING)
     copy = source.clone(tmp_path / f"copy of {place}", properties={"mine": "1", "foo": "other"})
     assert rows_of(copy) == rows_of(source) and len(rows_of(copy)) == 16

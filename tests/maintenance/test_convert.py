@@ -3,7 +3,6 @@
 import json
 import os
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pytest
 
 import deltaskip as ds
 from tests.dml.tables import info_of
-from tests.each import each
+from tests.looped import looped
 
 
 def write(path: Path, columns: dict[str, Any], **options: Any) -> Path:
@@ -43,11 +42,8 @@ def test_a_folder_becomes_a_table_in_place(tmp_path: Path) -> None:
     info = info_of(table, 0)
     assert info["operation"] == "CONVERT"
     assert info["operationParameters"] == {
-        "numFiles": "2",
-        "partitionedBy": '["day"]',
-        "collectStats": "true",
-        "sourceFormat": "parquet",
-    }
+        "numFiles": "2", "partitionedBy": '["day"]', "collectStats": "true", "sourceFormat": "parquet",
+    }  # fmt: skip
     assert info["operationMetrics"] == {"numConvertedFiles": "2"}
 
 
@@ -90,9 +86,7 @@ def test_columns_of_files_are_merged(tmp_path: Path) -> None:
         (pa.struct([("a", pa.int32())]), pa.struct([("a", pa.string())]), "the column v.a is INT in 1.parquet and STR"),
     ],
 )
-def test_a_conflict_of_types_names_both_files(
-    tmp_path: Path, first: pa.DataType, second: pa.DataType, why: str
-) -> None:
+def test_conflicting_types_name_both_files(tmp_path: Path, first: pa.DataType, second: pa.DataType, why: str) -> None:
     write(tmp_path / "t/1.parquet", {"v": pa.nulls(1, first)})
     write(tmp_path / "t/2.parquet", {"v": pa.nulls(1, second)})
     with pytest.raises(ds.SchemaError, match=why):
@@ -107,36 +101,30 @@ def test_names_that_differ_in_letter_case_are_refused(tmp_path: Path) -> None:
         ds.convert_to_delta(tmp_path / "t")
 
 
-def test_rule_19_folders_and_partition_columns_must_be_the_same(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, folder: str, schema: str | None, why: str) -> None:
-        write(tmp_path / "t" / folder / "a.parquet", {"id": [1]})
-        with pytest.raises(ds.InvalidArgument, match=why):
-            ds.convert_to_delta(tmp_path / "t", schema)
-        assert not (tmp_path / "t/_delta_log").exists()
-
-    each(
-        [
-            ("p=1/q=a", None, r"pass partition_schema='p INT, q STRING'"),
-            (
-                "p=1/q=a",
-                "p INT",
-                r"partition_schema has p, and .* are named for p, q: pass partition_schema='p INT, q STR",
-            ),
-            ("p=1/q=a", "q STRING, p INT", r"pass partition_schema='p INT, q STRING'"),
-            ("p=99999999999/q=2024-01-05", None, r"'p BIGINT, q DATE'"),
-            ("p=007/q=2024-01-05 12%3A00%3A00", None, r"'p STRING, q TIMESTAMP'"),
-            ("p=__HIVE_DEFAULT_PARTITION__/a b=1", None, r"'p STRING, `a b` INT'"),
-            ("plain", "p INT", r"partition_schema has p, and the folders above plain/a.parquet are named for none"),
-            (
-                "p=x",
-                "p INT",
-                r"The folder p=x of p=x/a.parquet does not name a value of the partition column p .*, which is INT",
-            ),
-            ("p=1.7", "p INT", r"not exactly a value of type int"),
-            ("p=__HIVE_DEFAULT_PARTITION__", "p INT NOT NULL", r"partition column p of .* is NOT NULL"),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "folder, schema, why",
+    [
+        ("p=1/q=a", None, r"pass partition_schema='p INT, q STRING'"),
+        ("p=1/q=a", "p INT", r"partition_schema has p, and .* are named for p, q: pass partition_schema='p INT, q STR"),
+        ("p=1/q=a", "q STRING, p INT", r"pass partition_schema='p INT, q STRING'"),
+        ("p=99999999999/q=2024-01-05", None, r"'p BIGINT, q DATE'"),
+        ("p=007/q=2024-01-05 12%3A00%3A00", None, r"'p STRING, q TIMESTAMP'"),
+        ("p=__HIVE_DEFAULT_PARTITION__/a b=1", None, r"'p STRING, `a b` INT'"),
+        ("plain", "p INT", r"partition_schema has p, and the folders above plain/a.parquet are named for none"),
+        (
+            "p=x",
+            "p INT",
+            r"The folder p=x of p=x/a.parquet does not name a value of the partition column p .*, which is INT",
+        ),
+        ("p=1.7", "p INT", r"not exactly a value of type int"),
+        ("p=__HIVE_DEFAULT_PARTITION__", "p INT NOT NULL", r"partition column p of .* is NOT NULL"),
+    ],
+)
+def test_rule_19_folders_are_the_partition_columns(tmp_path: Path, folder: str, schema: str | None, why: str) -> None:
+    write(tmp_path / "t" / folder / "a.parquet", {"id": [1]})
+    with pytest.raises(ds.InvalidArgument, match=why):
+        ds.convert_to_delta(tmp_path / "t", schema)
+    assert not (tmp_path / "t/_delta_log").exists()
 
 
 def test_rule_16_partition_values_are_typed_and_normalized(tmp_path: Path) -> None:
@@ -145,11 +133,8 @@ def test_rule_16_partition_values_are_typed_and_normalized(tmp_path: Path) -> No
     table = ds.convert_to_delta(tmp_path / "t", "p INT, d DATE, ts TIMESTAMP, s STRING", time_zone="America/New_York")
     [add] = table.snapshot.adds().to_pylist()
     assert dict(add["partition_values"]) == {
-        "p": "7",
-        "d": "2024-01-05",
-        "ts": "2024-03-10T06:30:00.000000Z",
-        "s": None,
-    }
+        "p": "7", "d": "2024-01-05", "ts": "2024-03-10T06:30:00.000000Z", "s": None,
+    }  # fmt: skip
     # Rule 17: escaped by Hive, then encoded once.
     assert add["path"] == "P=007/d=2024-1-5/ts=2024-03-10%2001%253A30%253A00/s=__HIVE_DEFAULT_PARTITION__/a%20b.parquet"
     assert table.scan("s IS NULL AND p = 7").count() == 1
@@ -180,48 +165,38 @@ def test_hidden_files_and_those_that_a_stream_has_not_committed_are_left_out(tmp
     assert table.snapshot.adds()["path"].to_pylist() == ["a.parquet", "b.parquet"]
 
 
-def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) -> None:
-    def check(
-        tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[ds.DeltaSkipError], why: str
-    ) -> None:
-        (tmp_path / "empty").mkdir()
-        (tmp_path / "text").mkdir()
-        (tmp_path / "text/a.csv").write_text("a,b\n1,2\n")
-        write(tmp_path / "time/a.parquet", {"v": pa.array([1], pa.time64("us"))})
-        write(tmp_path / "wide/a.parquet", {"v": pa.array([1], pa.decimal256(39, 0))})
-        write(tmp_path / "names/a.parquet", {"a b": [1]})
-        write(tmp_path / "good/a.parquet", {"id": [1]})
-        ds.DeltaTable.create(tmp_path / "outer/inner", "id BIGINT").append(pa.table({"id": [1]}))
-        with pytest.raises(error, match=why):
-            ds.convert_to_delta(path if path is None else tmp_path / path, schema, properties=properties)
-        if path not in (None, "missing"):
-            assert not (tmp_path / path / "_delta_log").exists()
-
-    each(
-        [
-            ("missing", None, None, ds.DataFileMissing, "There is no folder"),
-            ("empty", None, None, ds.DataFileMissing, "contains no data files"),
-            ("text", None, None, ds.StorageError, "is not a complete Parquet file"),
-            *(
-                (
-                    name,
-                    None,
-                    None,
-                    ds.SchemaError,
-                    "in the file a.parquet, v has a type of Parquet that Spark does not read",
-                )
-                for name in ("time", "wide")
-            ),
-            ("names", None, None, ds.InvalidCommit, "has the column 'a b'"),
-            ("outer", None, None, ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-            ("good", None, {"delta.columnMapping.mode": "name"}, ds.InvalidArgument, "set it afterwards"),
-            ("good", None, {"delta.nonsense": "1"}, ds.DeltaSkipError, "nonsense"),
-            ("good", 1, None, ds.InvalidArgumentType, "schema must be"),
-            (None, None, None, ds.InvalidArgumentType, "path must be"),
-            ("good", "id", None, ds.SchemaError, "id"),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "path, schema, properties, error, why",
+    [
+        ("missing", None, None, ds.DataFileMissing, "There is no folder"),
+        ("empty", None, None, ds.DataFileMissing, "contains no data files"),
+        ("text", None, None, ds.StorageError, "is not a complete Parquet file"),
+        *((name, None, None, ds.SchemaError,
+            "in the file a.parquet, v has a type of Parquet that Spark does not read") for name in ("time", "wide")),
+        ("names", None, None, ds.InvalidCommit, "has the column 'a b'"),
+        ("outer", None, None, ds.InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
+        ("good", None, {"delta.columnMapping.mode": "name"}, ds.InvalidArgument, "set it afterwards"),
+        ("good", None, {"delta.nonsense": "1"}, ds.DeltaSkipError, "nonsense"),
+        ("good", 1, None, ds.InvalidArgumentType, "schema must be"),
+        (None, None, None, ds.InvalidArgumentType, "path must be"),
+        ("good", "id", None, ds.SchemaError, "id"),
+    ],
+)  # fmt: skip
+def test_folders_and_arguments_that_make_no_table_are_refused(
+    tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[ds.DeltaSkipError], why: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/a.csv").write_text("a,b\n1,2\n")
+    write(tmp_path / "time/a.parquet", {"v": pa.array([1], pa.time64("us"))})
+    write(tmp_path / "wide/a.parquet", {"v": pa.array([1], pa.decimal256(39, 0))})
+    write(tmp_path / "names/a.parquet", {"a b": [1]})
+    write(tmp_path / "good/a.parquet", {"id": [1]})
+    ds.DeltaTable.create(tmp_path / "outer/inner", "id BIGINT").append(pa.table({"id": [1]}))
+    with pytest.raises(error, match=why):
+        ds.convert_to_delta(path if path is None else tmp_path / path, schema, properties=properties)
+    if path not in (None, "missing"):
+        assert not (tmp_path / path / "_delta_log").exists()
 
 
 def test_properties_are_those_of_the_new_table(tmp_path: Path) -> None:
@@ -244,9 +219,7 @@ def test_a_null_constraint_of_files_is_not_one_of_the_table(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_files_with_nanoseconds_become_columns_of_nanoseconds_if_that_is_asked_for(
-    tmp_path: Path, nested: bool
-) -> None:
+def test_files_with_nanoseconds_become_columns_of_nanoseconds_if_asked_for(tmp_path: Path, nested: bool) -> None:
     instants = pa.array([1_700_000_000_123_456_789, -1], pa.timestamp("ns", "UTC"))
     local = pa.array([5, None], pa.timestamp("ns"))
     rows = pa.table({"id": [1, 2], "ts": instants, "l": local})

@@ -46,9 +46,7 @@ def inventory(table: ds.DeltaTable, prefix: str, **columns: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize("prefix", ["file:", "file://", ""])
-def test_only_old_files_of_the_table_that_are_listed_and_not_needed_are_deleted(
-    table: ds.DeltaTable, prefix: str
-) -> None:
+def test_only_old_files_that_are_listed_and_not_needed_are_deleted(table: ds.DeltaTable, prefix: str) -> None:
     given = inventory(table, prefix)
     # A file that the list lacks stays; one that is not below the table is not this table's.
     given = pa.concat_tables([given, given.slice(0, 1).set_column(0, "path", [["/elsewhere/z.parquet"]])])

@@ -105,9 +105,7 @@ def test_a_version_is_restored_if_its_objects_are_there(store: tuple[Storage, st
         table.restore(1)
 
 
-def test_clones_within_a_store_and_between_stores(
-    store: tuple[Storage, str], s3_options: dict[str, str], tmp_path: Path
-) -> None:
+def test_clones_in_and_between_stores(store: tuple[Storage, str], s3_options: dict[str, str], tmp_path: Path) -> None:
     storage, base = store
     table = made(f"{base}/t ü%20", s3_options)
     copy = table.clone(f"{base}/copy", storage_options=s3_options)

@@ -343,9 +343,7 @@ class Meanwhile(LocalStorage):
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("properties", [{}, VECTORS])
 @pytest.mark.parametrize("what", ["append", "delete", "schema"])
-def test_what_another_writer_does_to_rows_meanwhile_is_a_conflict(
-    tmp_path: Path, what: str, properties: dict[str, str], same: bool
-) -> None:
+def test_changes_of_rows_meanwhile_conflict(tmp_path: Path, what: str, properties: dict[str, str], same: bool) -> None:
     """Also if the table has the files of the version already, so that there is nothing to add or remove."""
     table = table_of(tmp_path / "t", **properties)
     table.append(rows(range(3)))

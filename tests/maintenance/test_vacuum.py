@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +20,8 @@ from deltaskip.maintenance import unneeded_files
 from deltaskip.storage import LocalStorage
 from tests.builder import relog
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
-from tests.each import each
 from tests.log.builder import CountingStorage
+from tests.looped import looped
 
 DAY = 86_400
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -156,25 +155,23 @@ def test_rule_59_files_outside_of_the_table_are_not_touched_and_absolute_ones_in
     assert outside.exists()
 
 
-def test_rule_17_odd_characters_neither_hide_nor_expose_a_file(tmp_path: Path) -> None:
-    def check(tmp_path: Path, value: str) -> None:
-        folder = tmp_path / "odd %20 {a} é+"
-        table = DeltaTable.create(folder, "id INT, p STRING", ["p"])
-        data = pa.table({"id": pa.array([1], pa.int32()), "p": [value]})
-        table.append(data)
-        table.append(data)
-        first, second = sorted(table.snapshot.adds(["path"])["path"].to_pylist())
-        with table.transaction(operation="DELETE") as txn:
-            [add] = [each for each in add_actions(table.snapshot.adds()) if each.path == first]
-            txn.remove(remove_of(add, 1))
-        age(folder, 30)
-        table = table.refresh()
-        [gone] = table.vacuum().files
-        assert not (folder / gone).exists()
-        left = files_below(folder)
-        assert left == needed(table) and len(left) == 1 and second in table.snapshot.adds(["path"])["path"].to_pylist()
-
-    each(ODD, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
+@looped("value", ODD)
+def test_rule_17_odd_characters_neither_hide_nor_expose_a_file(tmp_path: Path, value: str) -> None:
+    folder = tmp_path / "odd %20 {a} é+"
+    table = DeltaTable.create(folder, "id INT, p STRING", ["p"])
+    data = pa.table({"id": pa.array([1], pa.int32()), "p": [value]})
+    table.append(data)
+    table.append(data)
+    first, second = sorted(table.snapshot.adds(["path"])["path"].to_pylist())
+    with table.transaction(operation="DELETE") as txn:
+        [add] = [each for each in add_actions(table.snapshot.adds()) if each.path == first]
+        txn.remove(remove_of(add, 1))
+    age(folder, 30)
+    table = table.refresh()
+    [gone] = table.vacuum().files
+    assert not (folder / gone).exists()
+    left = files_below(folder)
+    assert left == needed(table) and len(left) == 1 and second in table.snapshot.adds(["path"])["path"].to_pylist()
 
 
 def test_rule_17_a_path_that_a_writer_did_not_encode_keeps_its_file(tmp_path: Path) -> None:
@@ -412,9 +409,7 @@ def test_a_folder_that_cannot_be_read_stops_it(tmp_path: Path) -> None:
     assert (tmp_path / "t" / "f").exists()
 
 
-def test_files_of_a_version_that_is_restored_in_the_meantime_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_a_version_restored_meanwhile_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(tmp_path / "t")
     table.append(rows(range(3)))
     table.delete()
@@ -478,9 +473,7 @@ def test_sidecars_that_no_checkpoint_needs_go(tmp_path: Path) -> None:
     assert len(rows_of(DeltaTable(tmp_path / "t"))) == 3
 
 
-def test_files_are_compared_in_arrow_and_only_candidates_are_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_compared_in_arrow_and_candidates_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(tmp_path / "t")
     log = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
     names = [f"f{i}.parquet" for i in range(500)]

@@ -40,17 +40,11 @@ _HEADER_BYTES = 48
 
 # Files that Spark, Photon and delta-rs have written, by their table.
 _CORPUS = (
-    "craft__dv_bad_checksum",
-    "golden__parquet-all-types",
-    "golden__parquet-all-types-legacy-format",
-    "deltars__delta-stats-optional",
-    "deltars__table_with_deletion_logs",
-    "golden__data-reader-array-primitives",
-    "gen__type_widening",
-    "golden__spark-variant-checkpoint",
-    "deltars__table_failed_last_checkpoint_update",
+    "craft__dv_bad_checksum", "golden__parquet-all-types", "golden__parquet-all-types-legacy-format",
+    "deltars__delta-stats-optional", "deltars__table_with_deletion_logs", "golden__data-reader-array-primitives",
+    "gen__type_widening", "golden__spark-variant-checkpoint", "deltars__table_failed_last_checkpoint_update",
     "kernelrs__with-short-dv",
-)
+)  # fmt: skip
 _PYARROW: dict[str, dict[str, Any]] = {
     "v1-snappy": {},
     "v2-snappy": {"data_page_version": "2.0"},

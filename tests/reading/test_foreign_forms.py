@@ -29,14 +29,8 @@ from tests.reading.test_foreign_types import as_bytes
 DECIMALS = [*map(Decimal, ("1.50", "-1.50", "99999.99", "-99999.99", "0.01", "-0.01", "300.00", "-300.00")), None]
 # Surrogates, an overlong NUL, characters that are cut, and bytes that no character has.
 NOT_UTF8 = (
-    b"\xed\xa0\x80",
-    b"\xc0\x80",
-    b"\xe2\x82",
-    b"ok\xc3",
-    b"\xffz",
-    b"\xf8\x88\x80\x80\x80",
-    b"\xf4\x90\x80\x80",
-)
+    b"\xed\xa0\x80", b"\xc0\x80", b"\xe2\x82", b"ok\xc3", b"\xffz", b"\xf8\x88\x80\x80\x80", b"\xf4\x90\x80\x80",
+)  # fmt: skip
 ENCODINGS = ("PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None)
 
 
@@ -69,13 +63,9 @@ def map_key_value(elements: list[Element], fields: dict[int, Any]) -> None:
 LISTS = pa.array([[1, 2], [], None, [3]], pa.list_(pa.int64()))
 MAPS = pa.array([[("a", 1)], [], None, [("b", None)]], pa.map_(pa.string(), pa.int64()))
 FORMS: dict[str, tuple[pa.Array, Callable[[list[Element], dict[int, Any]], None] | None]] = {
-    **{
-        f"decimal of {width or 'any'} bytes, {precision} digits": (
-            as_bytes(DECIMALS, 2, width),
-            change_types({"s": decimal_type(precision, 2)}),
-        )
-        for width, precision in ((4, 9), (5, 9), (8, 18), (9, 19), (13, 30), (17, 30), (None, 30))
-    },
+    **{f"decimal of {width or 'any'} bytes, {precision} digits": (as_bytes(DECIMALS, 2, width),
+        change_types({"s": decimal_type(precision, 2)})) for width,
+        precision in ((4, 9), (5, 9), (8, 18), (9, 19), (13, 30), (17, 30), (None, 30))},
     "null": (pa.nulls(4), None),
     "null in lists": (pa.array([[None], [], None, [None, None]], pa.list_(pa.null())), None),
     "null in structs": (pa.array([{"x": None, "y": 1}] * 4, pa.struct({"x": pa.null(), "y": pa.int64()})), None),
@@ -88,7 +78,7 @@ FORMS: dict[str, tuple[pa.Array, Callable[[list[Element], dict[int, Any]], None]
     "json": (pa.array([b"{}", None], pa.binary()), change_types({"s": {LOGICAL: (STRUCT, {12: (STRUCT, {})})}})),
     "bson": (pa.array([b"{}", None], pa.binary()), change_types({"s": {LOGICAL: (STRUCT, {13: (STRUCT, {})})}})),
     "uint64": (pa.array([0, 2**64 - 1, None], pa.uint64()), None),
-}
+}  # fmt: skip
 
 
 def write(folder: Path, form: str) -> Path:

@@ -59,12 +59,8 @@ def test_rows_are_refused_and_files_are_kept(texts: ds.DeltaTable, where: str) -
 
 def test_a_field_beside_a_char_is_compared(texts: ds.DeltaTable) -> None:
     for where in (
-        "c.n = 1",
-        "c.f = 'x  '",
-        "c = named_struct('f', 'x  ', 'n', 1)",
-        "concat(c.f, 'a') = 'x  a'",
-        "NOT c.f = 'x'",
-    ):
+        "c.n = 1", "c.f = 'x  '", "c = named_struct('f', 'x  ', 'n', 1)", "concat(c.f, 'a') = 'x  a'", "NOT c.f = 'x'",
+    ):  # fmt: skip
         assert texts.scan(where, columns=["i"]).to_arrow().to_pydict() == {"i": [5]}, where
 
 

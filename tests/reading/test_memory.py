@@ -133,9 +133,7 @@ ENCODED = {
 
 
 @pytest.mark.parametrize(("declared", "most"), [("BIGINT", 60e6), ("STRING", 400e6), ("ARRAY<BIGINT>", 60e6)])
-def test_the_first_rows_take_little_memory_also_where_few_bytes_encode_many(
-    tmp_path: Path, declared: str, most: float
-) -> None:
+def test_the_first_rows_take_little_memory_also_of_few_dense_bytes(tmp_path: Path, declared: str, most: float) -> None:
     for library in ("pandas", "polars", "duckdb"):
         pytest.importorskip(library)
     small, path = tmp_path / "small", tmp_path / "t"

@@ -70,9 +70,7 @@ def test_the_log_gets_a_line_for_each_read(table: ds.DeltaTable, caplog: pytest.
     assert f"{table.snapshot.table_root} at version 1" in line
 
 
-def test_the_log_gets_a_line_for_each_plan_and_each_commit(
-    table: ds.DeltaTable, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_has_a_line_for_each_plan_and_commit(table: ds.DeltaTable, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "deltaskip"):
         table.scan("id >= 1000").paths()
         table.append(pa.table({"id": [1], "g": [2]}))

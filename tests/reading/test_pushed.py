@@ -71,14 +71,8 @@ def test_padded_strings_are_filtered_as_they_are_read(tmp_path: Path) -> None:
         made.scan().to_duckdb(connection, "v")
         connection.register("r", read)
         wheres = [
-            "c = 'ab'",
-            "c = 'ab  '",
-            "c IN ('ab', 'b   ')",
-            "c > 'ab' AND id < 3",
-            "p = 'a'",
-            "p <> 'a'",
-            "c IS NULL",
-        ]
+            "c = 'ab'", "c = 'ab  '", "c IN ('ab', 'b   ')", "c > 'ab' AND id < 3", "p = 'a'", "p <> 'a'", "c IS NULL",
+        ]  # fmt: skip
         for where in [*wheres, "c BETWEEN 'ab' AND 'abc'", "starts_with(c, 'ab ')", "c = d", "c IS DISTINCT FROM 'ab'"]:
             queries = [f"SELECT id FROM {name} WHERE {where} ORDER BY id" for name in ("v", "r")]
             found, wanted = (connection.sql(query).fetchall() for query in queries)
@@ -188,20 +182,10 @@ def relations(table: ds.DeltaTable) -> tuple[Any, ds.TableScan]:
 def test_duckdb_finds_the_rows_that_it_finds_in_a_table_of_its_own(table: ds.DeltaTable) -> None:
     connection, _ = relations(table)
     for where in (
-        "id = 77",
-        "id IN (5, 6, 1000000)",
-        "g > 98",
-        "g >= 98 AND p = 'p0'",
-        "g < 2",
-        "g = 'nan'::DOUBLE",
-        "g <> 5",
-        "NOT (g > 5)",
-        "g IS NULL OR s = 's7'",
-        "s >= 's48' AND s IS NOT NULL",
-        "user.address.city = 'c3' AND id < 5000",
-        "s LIKE 's1%' AND id BETWEEN 10 AND 99999",
-        "id % 2 = 1 AND id < 100",
-    ):
+        "id = 77", "id IN (5, 6, 1000000)", "g > 98", "g >= 98 AND p = 'p0'", "g < 2", "g = 'nan'::DOUBLE", "g <> 5",
+        "NOT (g > 5)", "g IS NULL OR s = 's7'", "s >= 's48' AND s IS NOT NULL",
+        "user.address.city = 'c3' AND id < 5000", "s LIKE 's1%' AND id BETWEEN 10 AND 99999", "id % 2 = 1 AND id < 100",
+    ):  # fmt: skip
         ours, own = (
             connection.sql(f"SELECT count(*), sum(id), count(g), min(s) FROM {name} WHERE {where}").fetchall()
             for name in ("ours", "own")
@@ -457,9 +441,7 @@ ODD = """
 
 @pytest.mark.parametrize("text", [line.strip() for line in ODD.strip().splitlines()])
 @pytest.mark.parametrize("of", ["scan", "limit", "changes"])
-def test_duckdb_finds_rows_by_its_own_order_of_numbers_and_by_nanoseconds(
-    odd_keys: ds.DeltaTable, of: str, text: str
-) -> None:
+def test_duckdb_finds_rows_by_its_own_order_and_by_nanoseconds(odd_keys: ds.DeltaTable, of: str, text: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     query, _, wanted = text.partition("; ")
     found: Any = {

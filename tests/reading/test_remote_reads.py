@@ -52,9 +52,7 @@ def test_of_neighbouring_rows_only_their_pages_are_read(server: SlowS3, stored: 
     assert size < 200_000
 
 
-def test_of_scattered_rows_the_column_of_the_predicate_and_then_pages_are_read(
-    server: SlowS3, stored: ds.DeltaTable
-) -> None:
+def test_of_scattered_rows_the_predicate_and_then_pages_are_read(server: SlowS3, stored: ds.DeltaTable) -> None:
     rows, requests, size = files_read(server, "rare = 7")
     assert rows.sort_by("id") == stored.scan("rare = 7").to_arrow().sort_by("id")
     assert 0 < len(rows) < 100

@@ -270,9 +270,7 @@ def test_footers_prune_what_they_prove(tmp_path: Path, pruned: Counter[str], pre
     assert pruned == {"seen": 4, "read": read}
 
 
-def test_rows_keep_their_positions_where_row_groups_between_them_are_skipped(
-    tmp_path: Path, pruned: Counter[str]
-) -> None:
+def test_rows_keep_positions_where_row_groups_are_skipped(tmp_path: Path, pruned: Counter[str]) -> None:
     properties = {"delta.enableDeletionVectors": "true", "delta.dataSkippingNumIndexedCols": "0"}
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, g INT", properties=properties)
     numbers = pa.array(range(1_000), pa.int64())

@@ -17,6 +17,7 @@ from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.table.table import DeltaTable
 from tests.builder import TableBuilder, add
+from tests.looped import looped
 
 FIELD = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
 SCHEMA = StructType((StructField("id", LONG), FIELD))
@@ -55,48 +56,38 @@ def table_of(folder: Path, *versions: str, listed: tuple[str, ...] = ()) -> Path
     return folder / "t"
 
 
-def test_another_version_is_named_with_the_cure_and_once(tmp_path: Path) -> None:
-    (message,) = warned(table_of(tmp_path, "76.1"), "77.1", times=3)
-    assert "compares strings by ICU 77.1" in message and "are of ICU 76.1" in message
-    assert "recompute_stats(spark, collation_versions=['77.1'])" in message
-    assert "install" not in message
-    assert str(tmp_path / "t") in message and "version 0" in message
+# Versions of statistics, those that the domain lists, that of the session; what a warning has, and what it lacks.
+WARNED: dict[str, tuple[tuple[str, ...], tuple[str, ...], str, tuple[str, ...], str]] = {
+    "another version, with the cure and once": (("76.1",), (), "77.1", (
+        "compares strings by ICU 77.1", "are of ICU 76.1", "recompute_stats(spark, collation_versions=['77.1'])",
+        "version 0"), "install"),
+    "a missing library, with its source": (("77.1",), (), "99.9", (
+        "install ICU 99.9 (set DELTASKIP_ICU_PATH", "and run recompute_stats(spark, collation_versions=['99.9'])"),
+        "unknown"),
+    "statistics of the session without the library": (("99.9",), (), "99.9", ("install ICU 99.9",), "recompute"),
+    "versions that only the domain lists": ((), ("75.1", "76.1"), "77.1", ("are of ICU 75.1, 76.1",), "install"),
+    "a session that reports no version": (("77.1",), (), "unknown", ("collations()",), "recompute"),
+    **{f"statistics that serve, {listed} listed": (("76.1", "77.1"), listed, "77.1", (), "")
+       for listed in ((), ("77.1",), ("76.1",))},
+    "no collated statistics": ((), (), "77.1", (), ""),
+}  # fmt: skip
+
+
+@looped("case", WARNED)
+def test_warnings_name_versions_and_cure_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    monkeypatch.setattr(session_scan, "_warned", set())
+    versions, listed, session, words, lacks = WARNED[case]
+    found = warned(table_of(tmp_path, *versions, listed=listed), session, times=3)
+    assert len(found) == bool(words)
+    for message in found:
+        assert str(tmp_path / "t") in message and lacks not in message, message
+        assert all(word in message for word in words), message
 
 
 def test_each_pair_of_versions_is_warned_about(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert len(warned(table_of(tmp_path, "76.1"), "77.1")) == 1
     assert len(warned(table_of(tmp_path / "other", "75.1"), "77.1")) == 1
-
-
-def test_a_missing_library_is_named_with_its_source(tmp_path: Path) -> None:
-    (message,) = warned(table_of(tmp_path, "77.1"), "99.9")
-    assert "install ICU 99.9 (set DELTASKIP_ICU_PATH" in message
-    assert "and run recompute_stats(spark, collation_versions=['99.9'])" in message
-
-
-def test_statistics_of_the_session_without_the_library_need_the_library_only(tmp_path: Path) -> None:
-    (message,) = warned(table_of(tmp_path, "99.9"), "99.9")
-    assert "install ICU 99.9" in message and "recompute" not in message
-
-
-@pytest.mark.parametrize("listed", [(), ("77.1",), ("76.1",)])
-def test_statistics_that_serve_are_not_warned_about(tmp_path: Path, listed: tuple[str, ...]) -> None:
-    assert warned(table_of(tmp_path, "76.1", "77.1", listed=listed), "77.1") == []
-
-
-def test_a_table_without_collated_statistics_is_not_warned_about(tmp_path: Path) -> None:
-    assert warned(table_of(tmp_path), "77.1") == []
-
-
-def test_versions_that_only_the_domain_lists_are_named(tmp_path: Path) -> None:
-    (message,) = warned(table_of(tmp_path, listed=("75.1", "76.1")), "77.1")
-    assert "are of ICU 75.1, 76.1" in message
-
-
-def test_a_session_that_reports_no_version_is_named(tmp_path: Path) -> None:
-    (message,) = warned(table_of(tmp_path, "77.1"), "unknown")
-    assert "collations()" in message and "recompute" not in message
 
 
 def test_a_scan_is_planned_as_the_session_evaluates_it(tmp_path: Path) -> None:

@@ -142,9 +142,7 @@ def test_every_batch_has_views_that_are_valid(table: ds.DeltaTable) -> None:
     assert views == {True}
 
 
-def test_files_of_other_layouts_are_decoded_by_the_kernels(
-    table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_layouts_are_decoded_by_the_kernels(table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """pyarrow would read them, too, and take longer."""
     expected = table.scan("id >= 4000", columns=["id", "s", "few"]).to_arrow()
     assert expected.num_rows > 200

@@ -83,18 +83,12 @@ BASE_VALUES: Mapping[str, Values] = {
     "day": lambda i: _DAYS[i % len(_DAYS)],
     "flag": _cycle(True, False, None),
     "bin": _cycle(b"", None, b"\x00\xff", b"ab"),
-    "st": lambda i: (
-        None
-        if i % 6 == 5
-        else {
-            "a": None if i % 6 == 4 else i,
-            "tags": (None, [], ["x", None], ["é"])[i % 4],
-            "deep": None if i % 3 == 0 else {"x": -i, "at": _INSTANTS[i % len(_INSTANTS)]},
-        }
-    ),
+    "st": lambda i: (None if i % 6 == 5 else {"a": None if i % 6 == 4 else i,
+        "tags": (None, [], ["x", None], ["é"])[i % 4],
+        "deep": None if i % 3 == 0 else {"x": -i, "at": _INSTANTS[i % len(_INSTANTS)]}}),
     "m": lambda i: (None, [], [("k", i), ("l", None)])[i % 3],
     "arr": lambda i: (None, [], [None, {"k": f"k{i}", "n": Decimal(i).scaleb(-10)}])[i % 3],
-}
+}  # fmt: skip
 
 FEATURES: Mapping[str, Feature] = {
     "plain": Feature(),

@@ -21,14 +21,9 @@ from tests.reference.oracle import session
 
 # Name of the folder → its partition columns.
 _ALL = {
-    "partitioned": "p STRING, n INT, d DATE",
-    "old_layout": "",
-    "nested": "",
-    "merged": "",
-    "unsigned": "",
-    "inside": "p BIGINT",
-    "uneven_spelling": "p INT",
-}
+    "partitioned": "p STRING, n INT, d DATE", "old_layout": "", "nested": "", "merged": "", "unsigned": "",
+    "inside": "p BIGINT", "uneven_spelling": "p INT",
+}  # fmt: skip
 CONVERTED = {name: _ALL[name] for name in extent(["partitioned"], _ALL)}
 
 

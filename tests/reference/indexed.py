@@ -37,13 +37,10 @@ def changed_by_delta_spark(folder: Path) -> None:
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     for statement in (
         f"INSERT INTO {at} SELECT concat('z', id), k + 1, 5 FROM {at} WHERE v = 2",
-        f"DELETE FROM {at} WHERE v = 3 AND k % 2 = 0",
-        f"UPDATE {at} SET k = k + 7 WHERE v = 0",
+        f"DELETE FROM {at} WHERE v = 3 AND k % 2 = 0", f"UPDATE {at} SET k = k + 7 WHERE v = 0",
         MERGE.format(at),
-        f"OPTIMIZE {at}",
-        f"RESTORE TABLE {at} TO VERSION AS OF 5",
-        f"VACUUM {at} RETAIN 0 HOURS",
-    ):
+        f"OPTIMIZE {at}", f"RESTORE TABLE {at} TO VERSION AS OF 5", f"VACUUM {at} RETAIN 0 HOURS",
+    ):  # fmt: skip
         spark.sql(statement)
         assert_like_twin(folder)
     assert sorted(os.listdir(folder / KEY_FOLDER)) == parts

@@ -75,31 +75,22 @@ CONDITIONS = [
 ]
 TEXTS = [
     *(Text(on) for on in CONDITIONS),
-    *(
-        Text(ON, where=where)
-        for where in ("tt.id = 2", "t.zz = 2", "id = 2", "t.id", "nosuch(t.id) = 1", "t.id = DATE'2020-01-01'", "k = 2")
-    ),
-    *(
-        Text(ON, values={name: value})
-        for name, value in (
-            *(("v", "zz"), ("v", "foo.v"), ("v", "v"), ("v", "s.v"), ("v", "t.w"), ("id", "t.z"), ("id", "s.t.z")),
-            *(("s", "s.v"), ("id", "CAST(t.s AS BIGINT)"), ("id", "DATE'2020-01-01'"), ("zz", "1"), ("foo.v", "'1'")),
-            *(("s.v", "'1'"), ("t.v", "s.v"), ("t.w", "s.v"), ("t.t.w", "s.v"), ("s.x", "5"), ("t.s.x", "5")),
-        )
-    ),
+    *(Text(ON, where=where) for where in ("tt.id = 2", "t.zz = 2", "id = 2", "t.id", "nosuch(t.id) = 1",
+        "t.id = DATE'2020-01-01'", "k = 2")),
+    *(Text(ON, values={name: value}) for name,
+        value in (*(("v", "zz"), ("v", "foo.v"), ("v", "v"), ("v", "s.v"), ("v", "t.w"), ("id", "t.z"),
+        ("id", "s.t.z")), *(("s", "s.v"), ("id", "CAST(t.s AS BIGINT)"), ("id", "DATE'2020-01-01'"), ("zz", "1"),
+        ("foo.v", "'1'")), *(("s.v", "'1'"), ("t.v", "s.v"), ("t.w", "s.v"), ("t.t.w", "s.v"), ("s.x", "5"),
+        ("t.s.x", "5")))),
     Text(ON, values={"v": "'1'", "t.v": "'2'"}),
-    *(
-        Text(ON, "not matched", {"id": "s.id", **more}, where)
-        for more, where in (
-            *(({"v": "zz"}, None), ({"v": "t.v"}, None), ({"v": "v"}, None), ({"v": "foo.v"}, None), ({}, "s.zz = 1")),
-            *(({"s": "s.v"}, None), ({}, "t.id = 1"), ({}, "t.z = 5"), ({"ID": "s.id"}, None), ({"s.x": "1"}, None)),
-            *(({"v": "t.z"}, None), ({"nope": "1"}, None)),
-        )
-    ),
+    *(Text(ON, "not matched", {"id": "s.id", **more}, where) for more,
+        where in (*(({"v": "zz"}, None), ({"v": "t.v"}, None), ({"v": "v"}, None), ({"v": "foo.v"}, None),
+        ({}, "s.zz = 1")), *(({"s": "s.v"}, None), ({}, "t.id = 1"), ({}, "t.z = 5"), ({"ID": "s.id"}, None),
+        ({"s.x": "1"}, None)), *(({"v": "t.z"}, None), ({"nope": "1"}, None)))),
     *(Text(ON, "left", None, where) for where in ("s.id = 1", "s.x = 1", "id = 1", "k = 1", "t.w = 'r' AND id = 3")),
     *(Text(ON, "left", {"v": value}) for value in ("zz", "s.v", "s.k", "t.w", "upper(v)")),
     Text(ON, "left", {"s": "v"}),
-]
+]  # fmt: skip
 
 
 def built(builder: Any, text: Text, ours: bool) -> Any:
@@ -136,16 +127,12 @@ def doors(spark: Any) -> dict[str, Callable[[str, Any, Text], Any]]:
         catalog.sql(spark, f"MERGE INTO delta.{quoted_name(path)} AS t USING source_of_names AS s {text.sql}")
 
     return {
-        "delta-spark": lambda path, frame, text: built(
-            Theirs.forPath(spark, path).alias("t").merge(frame.alias("s"), text.on), text, False
-        ).execute(),
-        "deltaskip.delta": lambda path, frame, text: built(
-            Alike.forPath(spark, path).alias("t").merge(frame.alias("s"), text.on), text, False
-        ).execute(),
-        "arrow": arrow,
-        "frames": frames,
-        "sql": sql,
-    }
+        "delta-spark": lambda path, frame,
+            text: built(Theirs.forPath(spark, path).alias("t").merge(frame.alias("s"), text.on), text, False).execute(),
+        "deltaskip.delta": lambda path, frame,
+            text: built(Alike.forPath(spark, path).alias("t").merge(frame.alias("s"), text.on), text, False).execute(),
+        "arrow": arrow, "frames": frames, "sql": sql,
+    }  # fmt: skip
 
 
 def outcome(run: Callable[[str, Any, Text], Any], table: Path, frame: Any, text: Text) -> tuple[str, list[str]]:

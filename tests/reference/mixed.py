@@ -41,14 +41,10 @@ PROPERTIES = {
 }
 TABLES = {
     "classic checkpoints": {},
-    "V2 checkpoints": {
-        "delta.checkpointPolicy": "v2",
-        "delta.columnMapping.mode": "name",
-        "delta.enableRowTracking": "true",
-        "delta.enableInCommitTimestamps": "true",
-        "delta.enableChangeDataFeed": "true",
-    },
-}
+    "V2 checkpoints": {"delta.checkpointPolicy": "v2", "delta.columnMapping.mode": "name",
+        "delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true",
+        "delta.enableChangeDataFeed": "true"},
+}  # fmt: skip
 LIES = "a list of files that lacks one"
 CASES = (*TABLES, LIES)
 

@@ -162,12 +162,9 @@ def _version_answers(writer: Writer, version: int, count: int) -> dict[str, Any]
         "files": _active_files(writer, version),
         "count": len(rows),
         "digest": digest(rows),
-        "predicates": [
-            _predicate_answers(frame, predicate, truth[number], rows, located)
-            for number, predicate in enumerate(predicates)
-            if number in truth
-        ],
-    }
+        "predicates": [_predicate_answers(frame, predicate, truth[number], rows, located) for number,
+            predicate in enumerate(predicates) if number in truth],
+    }  # fmt: skip
 
 
 def _predicate_answers(

@@ -31,14 +31,9 @@ TRANSFORMS: dict[str, list[t.Transform]] = {
 PREDICATES = [
     "ts = TIMESTAMP'2024-01-31 05:00:00Z'",
     "ts >= TIMESTAMP'2024-02-01 00:00:00Z' AND ts < TIMESTAMP'2024-02-02 00:00:00Z'",
-    "local > TIMESTAMP_NTZ'2024-02-02 03:30:00'",
-    "id = 7",
-    "id IN (3, 30)",
-    "name = 'b7'",
-    "name LIKE 'a%'",
-    "price = 7.50",
-    "day >= DATE'2024-02-01'",
-]
+    "local > TIMESTAMP_NTZ'2024-02-02 03:30:00'", "id = 7", "id IN (3, 30)", "name = 'b7'", "name LIKE 'a%'",
+    "price = 7.50", "day >= DATE'2024-02-01'",
+]  # fmt: skip
 START = datetime(2024, 1, 31)
 
 

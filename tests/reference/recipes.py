@@ -14,22 +14,12 @@ from tests.extent import extent
 from tests.reference.rows import random_rows
 
 PRIMITIVES: dict[str, t.DataType] = {
-    "b": t.BYTE,
-    "sh": t.SHORT,
-    "i": t.INTEGER,
-    "l": t.LONG,
-    "f": t.FLOAT,
-    "d": t.DOUBLE,
+    "b": t.BYTE, "sh": t.SHORT, "i": t.INTEGER, "l": t.LONG, "f": t.FLOAT, "d": t.DOUBLE,
     "dec5": t.DecimalType(5, 2),
     "dec18": t.DecimalType(18, 2),
     "dec38": t.DecimalType(38, 8),
-    "bo": t.BOOLEAN,
-    "s": t.STRING,
-    "bin": t.BINARY,
-    "da": t.DATE,
-    "ts": t.TIMESTAMP,
-    "ntz": t.TIMESTAMP_NTZ,
-}
+    "bo": t.BOOLEAN, "s": t.STRING, "bin": t.BINARY, "da": t.DATE, "ts": t.TIMESTAMP, "ntz": t.TIMESTAMP_NTZ,
+}  # fmt: skip
 FEW: dict[str, t.DataType] = {name: PRIMITIVES[name] for name in ("i", "l", "d", "s", "da", "ts")}
 NESTED = t.StructType(
     (
@@ -196,14 +186,10 @@ def widened(w: Writer) -> None:
     """Every widening of types, with files of the narrow and of the wide type, also in structs and partitions."""
     w.properties(enableTypeWidening="true", **{"feature.timestampNtz": "supported"})
     narrow = {
-        "b": t.BYTE,
-        "sh": t.SHORT,
-        "i": t.INTEGER,
-        "fl": t.FLOAT,
+        "b": t.BYTE, "sh": t.SHORT, "i": t.INTEGER, "fl": t.FLOAT,
         "dec": t.DecimalType(8, 2),
-        "i2d": t.INTEGER,
-        "da": t.DATE,
-    }
+        "i2d": t.INTEGER, "da": t.DATE,
+    }  # fmt: skip
     narrow |= {"i2dec": t.INTEGER, "n": t.StructType((t.StructField("x", t.SHORT),)), "p": t.BYTE}
     w.append(narrow, 6, partition_by=["p"], choices={"p": [-128, 1, 127]})
     changes = ["b INT", "sh BIGINT", "i BIGINT", "fl DOUBLE", "dec DECIMAL(20,5)", "i2d DOUBLE", "da TIMESTAMP_NTZ"]

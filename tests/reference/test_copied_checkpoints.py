@@ -57,9 +57,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_delta_spark_reads_what_was_copied(
-    answers: dict[str, tuple[ds.DeltaTable, dict[str, Any]]], policy: str
-) -> None:
+def test_delta_spark_reads_copies(answers: dict[str, tuple[ds.DeltaTable, dict[str, Any]]], policy: str) -> None:
     table, theirs = answers[policy]
     assert isinstance(theirs, dict), theirs
     snapshot = table.snapshot

@@ -19,18 +19,12 @@ from tests.reference.rows import digest, plain_rows, random_rows
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")]
 
 TYPES: dict[str, t.DataType] = {
-    "b": t.BYTE,
-    "l": t.LONG,
-    "f": t.FLOAT,
-    "d": t.DOUBLE,
+    "b": t.BYTE, "l": t.LONG, "f": t.FLOAT, "d": t.DOUBLE,
     "dec18": t.DecimalType(18, 2),
     "dec38": t.DecimalType(38, 8),
     "whole38": t.DecimalType(38, 0),
-    "s": t.STRING,
-    "da": t.DATE,
-    "ts": t.TIMESTAMP,
-    "ntz": t.TIMESTAMP_NTZ,
-}
+    "s": t.STRING, "da": t.DATE, "ts": t.TIMESTAMP, "ntz": t.TIMESTAMP_NTZ,
+}  # fmt: skip
 PARTITIONS: dict[str, tuple[t.DataType, list[Any]]] = {
     "p": (t.STRING, ["a b", "é%", "a/b=c", "x"]),
     "day": (t.DATE, [-200_000, 0, 19_000]),

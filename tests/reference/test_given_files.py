@@ -21,9 +21,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CONVERTED)
 @pytest.mark.long
-def test_a_converted_folder_has_the_types_partitions_and_rows_that_delta_spark_gives_it(
-    answers: dict[str, Any], name: str
-) -> None:
+def test_a_converted_folder_has_types_partitions_and_rows_of_delta_spark(answers: dict[str, Any], name: str) -> None:
     ours, theirs = answers[name]["ours"], answers[name]["theirs"]
     assert ours["types"] == theirs["types"]
     assert ours["rows"] == theirs["rows"]

@@ -22,17 +22,8 @@ from tests.reference.conftest import answers_of
 pytestmark = [pytest.mark.reference, pytest.mark.long]
 
 MODULES = (
-    change_feed,
-    iceberg_rows,
-    maintained,
-    merged,
-    mixed,
-    optimized,
-    overwritten,
-    partitioned,
-    two_writers,
-    updated,
-)
+    change_feed, iceberg_rows, maintained, merged, mixed, optimized, overwritten, partitioned, two_writers, updated,
+)  # fmt: skip
 CASES = {module.__name__.rpartition(".")[2]: [*module.CASES] for module in MODULES}
 
 

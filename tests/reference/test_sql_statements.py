@@ -29,9 +29,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", range(len(STATEMENTS)), ids=lambda number: STATEMENTS[number][:60])
-def test_the_same_statement_has_the_same_answer_or_is_refused_by_both(
-    answers: list[dict[str, Any]], number: int
-) -> None:
+def test_a_statement_has_the_same_answer_or_is_refused_by_both(answers: list[dict[str, Any]], number: int) -> None:
     answer = answers[number]
     assert answer["statement"] == STATEMENTS[number]
     theirs, ours = answer["delta-spark"], answer["deltaskip"]

@@ -51,14 +51,9 @@ def of_add(table: ds.DeltaTable, add: dict[str, Any]) -> dict[str, Any]:
         "size": add["size"],
         "rows": json.loads(add["stats"])["numRecords"],
         "ids": (add["baseRowId"], add["defaultRowCommitVersion"]),
-        "vector": descriptor
-        and (
-            Path(vector_location(table.snapshot.table_root, descriptor) or "").name,
-            descriptor.offset,
-            descriptor.size_in_bytes,
-            descriptor.cardinality,
-        ),
-    }
+        "vector": descriptor and (Path(vector_location(table.snapshot.table_root, descriptor) or "").name,
+            descriptor.offset, descriptor.size_in_bytes, descriptor.cardinality),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -66,26 +66,17 @@ def random_row(seed: int) -> dict[str, Any]:
     return {
         "ID": odd(chance.randrange(10**6), None),
         "small": small,
-        "price": odd(
-            Decimal(chance.randrange(10**7)).scaleb(-4),
-            None,
-            Decimal("-1.0000"),
-            Decimal("9999.9950"),
-            Decimal("9999.9949"),
-        ),
+        "price": odd(Decimal(chance.randrange(10**7)).scaleb(-4), None, Decimal("-1.0000"), Decimal("9999.9950"),
+            Decimal("9999.9949")),
         "Name": odd(chance.choice(["a", "é😀", "abcd"]), None, "", "abcde", "abc  "),
         "ts": odd(chance.randrange(10**15), None, -1),
         "doubled": odd(doubled, 1, None),
         "part": odd(chance.choice(["x", "a/b"]), None, "", "forbidden", often=0.1),
         "tags": odd([chance.choice(["a", "éé", None]) for _ in range(chance.randrange(3))], None, ["a", "abc"]),
-        "ST": odd(
-            {"A": chance.randrange(100), "B": odd({"c": chance.choice([0.1, 1e300, -0.0, None])}, None)},
-            None,
-            {"A": None, "B": None},
-            {"A": 2**31, "B": None},
-        ),
+        "ST": odd({"A": chance.randrange(100), "B": odd({"c": chance.choice([0.1, 1e300, -0.0, None])}, None)}, None,
+            {"A": None, "B": None}, {"A": 2**31, "B": None}),
         "m": odd([(key, chance.randrange(100)) for key in "ab"[: chance.randrange(3)]], None, [("a", 128)]),
-    }
+    }  # fmt: skip
 
 
 def table_of(rows: list[dict[str, Any]], schema: pa.Schema = INCOMING) -> pa.Table:

@@ -24,6 +24,7 @@ from deltaskip.rows.arrow_layout import _checked
 from deltaskip.sparkexpr.types import simple_string
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
 from tests.each import each
+from tests.looped import looped
 
 TEXTS = pa.array(["a", None, "b"])
 LISTS = [[1, None], None, [3, 4]]
@@ -70,67 +71,47 @@ def test_slices_are_checked_without_the_values_of_others(kind: Callable[[pa.Data
         _checked(broken)
 
 
-def test_arrays_of_every_encoding_are_stored_and_merged_as_the_type_that_they_stand_for(tmp_path: Path) -> None:
-    def check(tmp_path: Path, array: pa.Array, kind: str, values: list[Any]) -> None:
-        rows = pa.table({"c": array})
-        assert stored(tmp_path / "keep", f"c {kind}", rows)[1] == values
-        table, merged = stored(tmp_path / "merge", "x INT", rows, schema_mode="merge")
-        assert merged == values
-        assert simple_string(table.schema.fields[1].type) == kind
-
-    each(
-        [
-            (TEXTS.dictionary_encode(), "string", ["a", None, "b"]),
-            (VIEWS, "string", ["a", None, "b"]),
-            (
-                pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None])),
-                "string",
-                ["a", None, None],
-            ),
-            (TEXTS.cast(pa.large_string()), "string", ["a", None, "b"]),
-            (TEXTS.cast(pa.string_view()), "string", ["a", None, "b"]),
-            (pc.run_end_encode(pa.array(["a", "a", None])), "string", ["a", "a", None]),
-            (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
-            (pa.array([2**63], pa.uint64()), "decimal(20,0)", [Decimal(2**63)]),
-            (pa.array([1.5], pa.float16()), "float", [1.5]),
-            (pa.array([Decimal("1.50")], pa.decimal32(5, 2)), "decimal(5,2)", [Decimal("1.50")]),
-            (pa.array([Decimal("1.50")], pa.decimal256(38, 2)), "decimal(38,2)", [Decimal("1.50")]),
-            (
-                pa.array([-1], pa.int64()).view(pa.timestamp("ns")),
-                "timestamp_ntz",
-                [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)],
-            ),
-            (pa.array([86_400_000], pa.int64()).view(pa.date64()), "date", [datetime.date(1970, 1, 2)]),
-            (pa.array(LISTS, pa.large_list(pa.int32())), "array<int>", LISTS),
-            (pa.array(LISTS, pa.list_view(pa.int32())), "array<int>", LISTS),
-            (pa.array(LISTS, pa.list_(pa.int32(), 2)), "array<int>", LISTS),
-            (pa.array(LISTS, pa.list_(pa.int32(), 2)).slice(1), "array<int>", LISTS[1:]),
-            (pa.array([["a"], None], pa.list_(pa.dictionary(pa.int8(), pa.string()))), "array<string>", [["a"], None]),
-            (
-                pa.array([{"a": "x"}, None], pa.struct([("a", pa.dictionary(pa.int8(), pa.string()))])),
-                "struct<a:string>",
-                [{"a": "x"}, None],
-            ),
-            (
-                pa.array([[("a", "x")], None], pa.map_(pa.large_string(), pa.string_view())),
-                "map<string,string>",
-                [[("a", "x")], None],
-            ),
-            (pa.array([uuid.UUID(int=5).bytes], pa.uuid()), "binary", [uuid.UUID(int=5).bytes]),
-            (pa.array(['{"a":1}'], pa.json_()), "string", ['{"a":1}']),
-            (
-                pa.ExtensionArray.from_storage(pa.bool8(), pa.array([7, 0, None], pa.int8())),
-                "boolean",
-                [True, False, None],
-            ),
-            (
-                pa.ExtensionArray.from_storage(VariantType(), VARIANTS),
-                "variant",
-                [{"value": b"\x0c\x05", "metadata": b"\x01\x00\x00"}],
-            ),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "array, kind, values",
+    [
+        (TEXTS.dictionary_encode(), "string", ["a", None, "b"]),
+        (VIEWS, "string", ["a", None, "b"]),
+        (pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None])), "string", ["a", None, None]),
+        (TEXTS.cast(pa.large_string()), "string", ["a", None, "b"]),
+        (TEXTS.cast(pa.string_view()), "string", ["a", None, "b"]),
+        (pc.run_end_encode(pa.array(["a", "a", None])), "string", ["a", "a", None]),
+        (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
+        (pa.array([2**63], pa.uint64()), "decimal(20,0)", [Decimal(2**63)]),
+        (pa.array([1.5], pa.float16()), "float", [1.5]),
+        (pa.array([Decimal("1.50")], pa.decimal32(5, 2)), "decimal(5,2)", [Decimal("1.50")]),
+        (pa.array([Decimal("1.50")], pa.decimal256(38, 2)), "decimal(38,2)", [Decimal("1.50")]),
+        (pa.array([-1], pa.int64()).view(pa.timestamp("ns")), "timestamp_ntz",
+            [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)]),
+        (pa.array([86_400_000], pa.int64()).view(pa.date64()), "date", [datetime.date(1970, 1, 2)]),
+        (pa.array(LISTS, pa.large_list(pa.int32())), "array<int>", LISTS),
+        (pa.array(LISTS, pa.list_view(pa.int32())), "array<int>", LISTS),
+        (pa.array(LISTS, pa.list_(pa.int32(), 2)), "array<int>", LISTS),
+        (pa.array(LISTS, pa.list_(pa.int32(), 2)).slice(1), "array<int>", LISTS[1:]),
+        (pa.array([["a"], None], pa.list_(pa.dictionary(pa.int8(), pa.string()))), "array<string>", [["a"], None]),
+        (pa.array([{"a": "x"}, None], pa.struct([("a", pa.dictionary(pa.int8(), pa.string()))])), "struct<a:string>",
+            [{"a": "x"}, None]),
+        (pa.array([[("a", "x")], None], pa.map_(pa.large_string(), pa.string_view())), "map<string,string>",
+            [[("a", "x")], None]),
+        (pa.array([uuid.UUID(int=5).bytes], pa.uuid()), "binary", [uuid.UUID(int=5).bytes]),
+        (pa.array(['{"a":1}'], pa.json_()), "string", ['{"a":1}']),
+        (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([7, 0, None], pa.int8())), "boolean", [True, False, None]),
+        (pa.ExtensionArray.from_storage(VariantType(), VARIANTS), "variant",
+            [{"value": b"\x0c\x05", "metadata": b"\x01\x00\x00"}]),
+    ],
+)  # fmt: skip
+def test_arrays_of_every_encoding_are_stored_and_merged_as_the_type_that_they_stand_for(
+    tmp_path: Path, array: pa.Array, kind: str, values: list[Any]
+) -> None:
+    rows = pa.table({"c": array})
+    assert stored(tmp_path / "keep", f"c {kind}", rows)[1] == values
+    table, merged = stored(tmp_path / "merge", "x INT", rows, schema_mode="merge")
+    assert merged == values
+    assert simple_string(table.schema.fields[1].type) == kind
 
 
 def test_an_extension_type_that_only_metadata_names_is_known_too(tmp_path: Path) -> None:
@@ -224,37 +205,30 @@ def test_a_named_index_of_pandas_is_a_column(tmp_path: Path) -> None:
     assert stored(tmp_path, "c BIGINT", frame)[1] == [1, 2]
 
 
-def test_what_is_no_stream_of_rows_is_refused_by_name(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, data: Callable[[], Any], error: type[DeltaSkipError], message: str) -> None:
-        value = data()
-        with pytest.raises(error, match=message):
-            stored(tmp_path, "c BIGINT", value)
-        assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
-        assert DeltaTable(tmp_path / "t").version == 0
-
-    each(
-        [
-            (lambda: reader(failing()), InvalidArgument, "rows of data cannot be read: the source broke"),
-            (lambda: reader(lying()), InvalidArgument, "a batch has another schema than the stream"),
-            (
-                lambda: pandas_frame(["a", 1]),
-                InvalidArgumentType,
-                "a DataFrame, cannot be converted to Arrow rows.*column c",
-            ),
-            (lambda: pandas_frame([1])["c"], InvalidArgumentType, "Series"),
-            (lambda: pa.chunked_array([[1]]), InvalidArgumentType, "a ChunkedArray, cannot be converted to Arrow rows"),
-            (
-                lambda: pa.array([{"c": 1}, None]),
-                InvalidArgumentType,
-                "a StructArray, cannot be converted to Arrow rows",
-            ),
-            (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, cannot be converted to Arrow rows"),
-            (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "cannot be converted to Arrow rows.*division"),
-            (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, .*or Arrow data .*not bytes"),
-            (lambda: failing_lazily(), InvalidArgument, "The rows of data cannot be computed: .*no_such"),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "data, error, message",
+    [
+        (lambda: reader(failing()), InvalidArgument, "rows of data cannot be read: the source broke"),
+        (lambda: reader(lying()), InvalidArgument, "a batch has another schema than the stream"),
+        (lambda: pandas_frame(["a", 1]), InvalidArgumentType,
+            "a DataFrame, cannot be converted to Arrow rows.*column c"),
+        (lambda: pandas_frame([1])["c"], InvalidArgumentType, "Series"),
+        (lambda: pa.chunked_array([[1]]), InvalidArgumentType, "a ChunkedArray, cannot be converted to Arrow rows"),
+        (lambda: pa.array([{"c": 1}, None]), InvalidArgumentType, "a StructArray, cannot be converted to Arrow rows"),
+        (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, cannot be converted to Arrow rows"),
+        (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "cannot be converted to Arrow rows.*division"),
+        (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, .*or Arrow data .*not bytes"),
+        (lambda: failing_lazily(), InvalidArgument, "The rows of data cannot be computed: .*no_such"),
+    ],
+)  # fmt: skip
+def test_what_is_no_stream_of_rows_is_refused_by_name(
+    tmp_path: Path, data: Callable[[], Any], error: type[DeltaSkipError], message: str
+) -> None:
+    value = data()
+    with pytest.raises(error, match=message):
+        stored(tmp_path, "c BIGINT", value)
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
+    assert DeltaTable(tmp_path / "t").version == 0
 
 
 def test_a_merge_says_why_its_source_is_refused(tmp_path: Path) -> None:
@@ -285,50 +259,34 @@ def strict_variants(values: list[bytes | None]) -> pa.Array:
     return pa.StructArray.from_arrays(members, fields=list(VARIANT_STORAGE), mask=pa.array([v is None for v in values]))
 
 
-def test_values_that_no_reader_could_read_are_refused_by_column(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, ddl: str, array: pa.Array, error: type[DeltaSkipError], message: str) -> None:
-        with pytest.raises(error, match=message):
-            stored(tmp_path, f"x INT, {ddl}", pa.table({"c": array, "x": [1]}))
-        assert DeltaTable(tmp_path / "t").version == 0
-        assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
-
-    each(
-        [
-            ("c TIMESTAMP", pa.array([2**44], pa.timestamp("s", "UTC")), RowViolation, "17592186044416.* does not fit"),
-            ("c BIGINT", pa.array([2**63], pa.uint64()), RowViolation, "9223372036854775808 does not fit"),
-            ("c BIGINT", pa.array([None], pa.duration("us")), SchemaError, "INTERVAL DAY TO SECOND cannot be stored"),
-            ("c BIGINT", pa.array([None], pa.time64("us")), SchemaError, r"'c'.*time64\[us\] has no counterpart"),
-            ("c STRING", damaged_text(), InvalidArgument, "column c of the rows is damaged: Invalid UTF8"),
-            ("c VARIANT", variant(None, b"\x0c\x05"), RowViolation, "column c .*which is VARIANT"),
-            ("c VARIANT", variant(b"zzz", b"zzz"), RowViolation, "X'7a7a7a'.* does not fit the column c"),
-            (
-                "c ARRAY<VARIANT>",
-                pa.ListArray.from_arrays([0, 1], strict_variants([b"zzz"])),
-                RowViolation,
-                "X'7a7a7a'.* does not fit the column c.element",
-            ),
-            ("c VARIANT", pa.array([1]), SchemaError, "BIGINT cannot be stored in the column c"),
-            (
-                "c MAP<STRING, INT>",
-                pa.array([[("a", 1), ("b", 2), ("a", 3)]], pa.map_(pa.string(), pa.int32())),
-                RowViolation,
-                "the key a twice in the map c",
-            ),
-            (
-                "c MAP<INT, INT>",
-                pa.array([[(1.2, 1), (1.4, 2)]], pa.map_(pa.float64(), pa.int32())),
-                RowViolation,
-                "the key 1 twice in the map c",
-            ),
-            (
-                "c MAP<STRING, INT>",
-                pa.array([[("a", 1), ("b", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
-                RowViolation,
-                "the key b twice in the map c",
-            ),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "ddl, array, error, message",
+    [
+        ("c TIMESTAMP", pa.array([2**44], pa.timestamp("s", "UTC")), RowViolation, "17592186044416.* does not fit"),
+        ("c BIGINT", pa.array([2**63], pa.uint64()), RowViolation, "9223372036854775808 does not fit"),
+        ("c BIGINT", pa.array([None], pa.duration("us")), SchemaError, "INTERVAL DAY TO SECOND cannot be stored"),
+        ("c BIGINT", pa.array([None], pa.time64("us")), SchemaError, r"'c'.*time64\[us\] has no counterpart"),
+        ("c STRING", damaged_text(), InvalidArgument, "column c of the rows is damaged: Invalid UTF8"),
+        ("c VARIANT", variant(None, b"\x0c\x05"), RowViolation, "column c .*which is VARIANT"),
+        ("c VARIANT", variant(b"zzz", b"zzz"), RowViolation, "X'7a7a7a'.* does not fit the column c"),
+        ("c ARRAY<VARIANT>", pa.ListArray.from_arrays([0, 1], strict_variants([b"zzz"])), RowViolation,
+            "X'7a7a7a'.* does not fit the column c.element"),
+        ("c VARIANT", pa.array([1]), SchemaError, "BIGINT cannot be stored in the column c"),
+        ("c MAP<STRING, INT>", pa.array([[("a", 1), ("b", 2), ("a", 3)]], pa.map_(pa.string(), pa.int32())),
+            RowViolation, "the key a twice in the map c"),
+        ("c MAP<INT, INT>", pa.array([[(1.2, 1), (1.4, 2)]], pa.map_(pa.float64(), pa.int32())), RowViolation,
+            "the key 1 twice in the map c"),
+        ("c MAP<STRING, INT>", pa.array([[("a", 1), ("b", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
+            RowViolation, "the key b twice in the map c"),
+    ],
+)  # fmt: skip
+def test_values_that_no_reader_could_read_are_refused_by_column(
+    tmp_path: Path, ddl: str, array: pa.Array, error: type[DeltaSkipError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        stored(tmp_path, f"x INT, {ddl}", pa.table({"c": array, "x": [1]}))
+    assert DeltaTable(tmp_path / "t").version == 0
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
 
 
 def test_maps_may_name_their_keys_in_any_order(tmp_path: Path) -> None:

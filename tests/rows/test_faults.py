@@ -138,9 +138,7 @@ def small_files() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("count", [20_000, 200_000])
-def test_a_full_disk_is_an_error_that_leaves_nothing_and_holds_no_space(
-    tmp_path: Path, small_files: None, count: int
-) -> None:
+def test_a_full_disk_is_an_error_that_leaves_nothing_behind(tmp_path: Path, small_files: None, count: int) -> None:
     """Small files are written when they are complete, and others while they grow."""
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING")
     opened = len(os.listdir("/proc/self/fd"))
@@ -193,9 +191,7 @@ def test_writers_that_merge_their_columns_into_one_schema_end_in_a_serial_order(
     assert len(physical) == len(ids)
 
 
-def test_a_commit_of_which_the_reply_is_lost_is_there_once_with_its_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_whose_reply_is_lost_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = DeltaTable.create(tmp_path / "t", COLUMNS, ["p"])
     put = LocalStorage.put_if_absent
 

@@ -22,9 +22,7 @@ def put(storage: Storage, location: str, values: list[int]) -> None:
     storage.put(location, content.getvalue())
 
 
-def test_a_folder_is_converted_and_files_inside_and_outside_are_added(
-    store: tuple[Storage, str], s3_options: dict[str, str]
-) -> None:
+def test_a_folder_is_converted_and_files_are_added(store: tuple[Storage, str], s3_options: dict[str, str]) -> None:
     storage, base = store
     root, other = f"{base}/table", f"{base}/else where"
     for i in range(3):

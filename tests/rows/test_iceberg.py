@@ -111,9 +111,7 @@ def test_rule_11_clustering_columns_beyond_the_indexed_ones_have_statistics(tmp_
 @pytest.mark.parametrize(
     "properties", [iceberg(3), {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "id"}]
 )
-def test_rule_67_row_ids_of_rewritten_rows_have_the_ids_that_iceberg_reserves(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_rule_67_rewritten_rows_have_the_ids_of_iceberg(tmp_path: Path, properties: dict[str, str]) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING", properties=properties)
     table.append(pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]}))
     table.delete("id = 2")

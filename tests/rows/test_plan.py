@@ -8,8 +8,9 @@ from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.rows.plan import RowPlan, plan_rows
 from deltaskip.rows.rules import rule_condition
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, VOID, ArrayType, StructField, StructType
+from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, VOID, ArrayType, DataType, StructField, StructType
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from tests.looped import looped
 
 
 def plan(table: str | StructType, rows: str | StructType, **options: Any) -> RowPlan:
@@ -110,55 +111,49 @@ def rules(table: str | StructType, configuration: dict[str, str] | None = None) 
     return [(rule.kind, rule.name, rule.sql) for rule in found.rules]
 
 
-def test_not_null_of_a_nested_field_means_that_its_parents_are_not_null() -> None:
+CHAR = "__CHAR_VARCHAR_TYPE_STRING"
+INNER = StructType((StructField("x", STRING, True, {CHAR: "varchar(2)"}),))
+RULES: dict[str, tuple[str | StructType, list[tuple[str, str, str]]]] = {
     # Rule 21.
-    assert rules("s STRUCT<a: STRUCT<`b c`: INT NOT NULL>>") == [
-        ("not null", "NOT NULL of s.a.`b c`", "`s`.`a`.`b c` IS NOT NULL")
-    ]
-
-
-def test_not_null_inside_of_arrays_and_maps_is_a_rule_for_every_element() -> None:
-    table = StructType((StructField("a", ArrayType(StructType((StructField("x", INTEGER, False),)), False)),))
-    assert rules(table) == [
-        ("not null", "NOT NULL of a.element", "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NOT NULL))"),
-        ("not null", "NOT NULL of a.element.x", "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NULL OR x0.`x` IS NOT NULL))"),
-    ]
-
-
-def test_lengths_are_rules_at_every_depth_and_once_for_each_text() -> None:
+    "NOT NULL of a nested field means that its parents are not NULL": (
+        "s STRUCT<a: STRUCT<`b c`: INT NOT NULL>>",
+        [("not null", "NOT NULL of s.a.`b c`", "`s`.`a`.`b c` IS NOT NULL")]),
+    "NOT NULL inside of arrays and maps is a rule for every element": (
+        StructType((StructField("a", ArrayType(StructType((StructField("x", INTEGER, False),)), False)),)),
+        [("not null", "NOT NULL of a.element", "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NOT NULL))"),
+         ("not null", "NOT NULL of a.element.x",
+          "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NULL OR x0.`x` IS NOT NULL))")]),
     # Rule 29; Spark declares them on the column, other writers on the nearest field.
-    declared = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"}
-    inner = StructType((StructField("x", STRING, True, declared),))
-    table = StructType(
-        (
-            StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
-            StructField("s", inner, True, {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:varchar(2)>"}),
-            StructField("m", ArrayType(inner)),
-            StructField(
-                "n", ArrayType(ArrayType(STRING)), True, {"__CHAR_VARCHAR_TYPE_STRING": "array<array<char(1)>>"}
-            ),
-        )
-    )
-    assert rules(table) == [
-        ("length", "char(3) of c", "`c` IS NULL OR char_length(`c`) <= 3"),
-        ("length", "varchar(2) of s.x", "`s`.`x` IS NULL OR char_length(`s`.`x`) <= 2"),
-        (
-            "length",
-            "varchar(2) of m.element.x",
-            "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))",
-        ),
-        (
-            "length",
-            "char(1) of n.element.element",
-            "(`n` IS NULL OR forall(`n`, x0 -> (x0 IS NULL OR forall(x0, x1 -> x1 IS NULL OR char_length(x1) <= 1))))",
-        ),
-    ]
+    "lengths are rules at every depth and once for each text": (
+        StructType((StructField("c", STRING, True, {CHAR: "char(3)"}),
+                    StructField("s", INNER, True, {CHAR: "struct<x:varchar(2)>"}), StructField("m", ArrayType(INNER)),
+                    StructField("n", ArrayType(ArrayType(STRING)), True, {CHAR: "array<array<char(1)>>"}))),
+        [("length", "char(3) of c", "`c` IS NULL OR char_length(`c`) <= 3"),
+         ("length", "varchar(2) of s.x", "`s`.`x` IS NULL OR char_length(`s`.`x`) <= 2"),
+         ("length", "varchar(2) of m.element.x",
+          "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))"),
+         ("length", "char(1) of n.element.element",
+          "(`n` IS NULL OR forall(`n`, x0 -> (x0 IS NULL OR forall(x0, x1 -> x1 IS NULL OR char_length(x1) <= 1))))")]),
+}  # fmt: skip
 
 
-def test_a_declared_length_that_cannot_be_read_is_refused() -> None:
-    table = StructType((StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "varchar(x)"}),))
-    with pytest.raises(SchemaError, match="lengths cannot be checked"):
-        rules(table)
+@looped("case", RULES)
+def test_the_rules_of_columns(case: str) -> None:
+    table, expected = RULES[case]
+    assert rules(table) == expected
+
+
+@looped(
+    "type_, metadata, reason",
+    [
+        (STRING, {CHAR: "varchar(x)"}, "lengths cannot be checked"),
+        *((LONG, {"delta.invariants": raw}, "has no expression") for raw in (
+            "{}", "x > 3", '{"expression": "x > 3"}', "[1]")),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_is_refused(type_: DataType, metadata: dict[str, str], reason: str) -> None:
+    with pytest.raises(SchemaError, match=reason):
+        rules(StructType((StructField("x", type_, True, metadata),)))
 
 
 def test_constraints_invariants_and_predicates_keep_their_text() -> None:
@@ -171,12 +166,6 @@ def test_constraints_invariants_and_predicates_keep_their_text() -> None:
         ("where", "overwrite where", "x < 10", "(x < 10\n)"),
     ]
     assert rule_condition(found.rules[1]) == "coalesce((x > 0 -- y\n), false)"
-
-
-@pytest.mark.parametrize("raw", ["{}", "x > 3", '{"expression": "x > 3"}', "[1]"])
-def test_an_invariant_without_an_expression_is_refused(raw: str) -> None:
-    with pytest.raises(SchemaError, match="has no expression"):
-        rules(StructType((StructField("x", LONG, True, {"delta.invariants": raw}),)))
 
 
 def test_given_values_of_generated_columns_are_checked_and_missing_ones_computed() -> None:

@@ -83,9 +83,7 @@ def shown(table: pa.Table) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long(gate=1)
-def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_reason(
-    session: Any, tmp_path: Path
-) -> None:
+def test_both_evaluators_store_the_same_and_refuse_for_the_same_reason(session: Any, tmp_path: Path) -> None:
     plan = plan_for()
     rows = [random_row(seed) for seed in range(RANDOM_ROWS)]
     verdicts = [verdict(table_of([row]), plan) for row in rows]
@@ -99,11 +97,8 @@ def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_re
             by_spark(session, table_of([rows[i]]), plan, tmp_path)
         found = raised.value
         assert (found.rule, found.expression, found.column, found.value) == (
-            expected.rule,
-            expected.expression,
-            expected.column,
-            expected.value,
-        )
+            expected.rule, expected.expression, expected.column, expected.value,
+        )  # fmt: skip
         assert repr(found.row) == repr(expected.row)
         assert str(found) == str(expected)
 
@@ -180,9 +175,7 @@ def test_the_pairs_that_can_be_stored_are_sparks(spark: Any) -> None:
         ("map(1L, 300L)", "map<bigint,bigint>", "map<tinyint,int>"),
     ],
 )
-def test_values_are_stored_as_insert_stores_them(
-    spark: Any, value: str, source: str, target: str, tmp_path: Path
-) -> None:
+def test_values_are_as_insert_stores_them(spark: Any, value: str, source: str, target: str, tmp_path: Path) -> None:
     from deltaskip.spark.write.checked_rows import rows_to_write
 
     spark.sql("DROP TABLE IF EXISTS stored_rows")

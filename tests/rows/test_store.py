@@ -21,7 +21,7 @@ from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.arrow_values import domain_values
 from deltaskip.sparkexpr.values.calendar import zone_of
-from tests.each import each
+from tests.looped import looped
 from tests.rows.store_pairs import PAIRS, store_assignment
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import ERROR, ZONES, answers, encoded
@@ -39,18 +39,16 @@ def accepted(source: DataType, target: DataType) -> bool:
     return True
 
 
-def test_types_can_be_stored_where_spark_allows_it() -> None:
-    def check(source: str) -> None:
-        # Structs are stored by name here, and by position there.
-        kinds = [text for text in SPARK if not text.startswith("struct")]
-        if source in kinds:
-            found = [target for target in kinds if accepted(parse_type_text(source), parse_type_text(target))]
-            nested = ("array", "map") if source == "void" else ()
-            assert [*found, *(t for t in kinds if t.startswith(nested or "-") and t not in found)] == [
-                target for target in SPARK[source] if target in kinds
-            ]
-
-    each(SPARK, check)
+@looped("source", SPARK)
+def test_types_can_be_stored_where_spark_allows_it(source: str) -> None:
+    # Structs are stored by name here, and by position there.
+    kinds = [text for text in SPARK if not text.startswith("struct")]
+    if source in kinds:
+        found = [target for target in kinds if accepted(parse_type_text(source), parse_type_text(target))]
+        nested = ("array", "map") if source == "void" else ()
+        assert [*found, *(t for t in kinds if t.startswith(nested or "-") and t not in found)] == [
+            target for target in SPARK[source] if target in kinds
+        ]
 
 
 def test_every_pair_of_primitive_types_is_in_the_table() -> None:
@@ -71,32 +69,30 @@ def named(value: object) -> str:
     return simple_string(value) if isinstance(value, DataType) else str(value)
 
 
-def test_arrays_are_stored_with_the_values_of_sparks_casts() -> None:
-    def check(source: DataType, target: DataType, zone: str) -> None:
-        expected = answers()[f"{simple_string(source)}|{zone}|CAST(c AS {simple_string(target)})"]["on"]
-        column = edge_table(source, EDGES[source])["c"].chunk(0)
-        where = ArrowTarget("t", zone_of(zone))
-        fitting: list[int] = []
-        for i, answer in enumerate(expected):
-            try:
-                found = store_array(column.slice(i, 1), target, ("c",), where)
-            except UnsupportedFeature:
-                continue
-            except RowViolation as error:
-                assert answer == ERROR and type(answer) is int, (EDGES[source][i], answer)
-                assert error.column == "c" and error.rule == "type of c"
-            else:
-                assert encoded(domain_values(found)[0], target) == answer, EDGES[source][i]
-                fitting.append(i)
-        # All at once, with nulls between.
-        together = pa.concat_arrays([each for i in fitting for each in (column.slice(i, 1), pa.nulls(1, column.type))])
-        if fitting:
-            found = store_array(together, target, ("c",), where)
-            assert found.type == stored_type(target)
-            answered = [text for i in fitting for text in (expected[i], None)]
-            assert [encoded(value, target) for value in domain_values(found)] == answered
-
-    each(list(graded()), lambda case: check(*case), named)
+@looped("source, target, zone", list(graded()), named)
+def test_arrays_are_stored_with_the_values_of_sparks_casts(source: DataType, target: DataType, zone: str) -> None:
+    expected = answers()[f"{simple_string(source)}|{zone}|CAST(c AS {simple_string(target)})"]["on"]
+    column = edge_table(source, EDGES[source])["c"].chunk(0)
+    where = ArrowTarget("t", zone_of(zone))
+    fitting: list[int] = []
+    for i, answer in enumerate(expected):
+        try:
+            found = store_array(column.slice(i, 1), target, ("c",), where)
+        except UnsupportedFeature:
+            continue
+        except RowViolation as error:
+            assert answer == ERROR and type(answer) is int, (EDGES[source][i], answer)
+            assert error.column == "c" and error.rule == "type of c"
+        else:
+            assert encoded(domain_values(found)[0], target) == answer, EDGES[source][i]
+            fitting.append(i)
+    # All at once, with nulls between.
+    together = pa.concat_arrays([each for i in fitting for each in (column.slice(i, 1), pa.nulls(1, column.type))])
+    if fitting:
+        found = store_array(together, target, ("c",), where)
+        assert found.type == stored_type(target)
+        answered = [text for i in fitting for text in (expected[i], None)]
+        assert [encoded(value, target) for value in domain_values(found)] == answered
 
 
 def nested(kind: str, inner: DataType) -> DataType:
@@ -145,34 +141,32 @@ def assigned(array: pa.Array, target: str) -> pa.Array:
     return store_array(plain, parse_type_text(target), ("c",), ArrowTarget("t", zone_of("UTC")))
 
 
-def test_every_form_of_arrow_data_is_taken() -> None:
-    def check(array: pa.Array, target: str, expected: list[Any]) -> None:
-        found = assigned(array, target)
-        assert found.type == stored_type(parse_type_text(target))
-        assert (domain_values(found) if not pa.types.is_nested(found.type) else found.to_pylist()) == expected
-
-    each(
-        [
-            (pa.array(["a", None]).dictionary_encode(), "string", ["a", None]),
-            (pa.array(["a"]).cast(pa.string_view()), "string", ["a"]),
-            (pa.array(["a", None], pa.large_string()), "string", ["a", None]),
-            (pa.array([b"a", None], pa.large_binary()), "binary", [b"a", None]),
-            (pa.array([255], pa.uint8()), "smallint", [255]),
-            (pa.array([255], pa.uint8()), "int", [255]),
-            (pa.array([2**32 - 1], pa.uint32()), "bigint", [2**32 - 1]),
-            (pa.array([2**63 - 1], pa.uint64()), "bigint", [2**63 - 1]),
-            (pa.array([-1_001, 1_999], pa.timestamp("ns", "UTC")), "timestamp", [-2, 1]),
-            (pa.array([1], pa.timestamp("s")), "timestamp_ntz", [1_000_000]),
-            (pa.array([1], pa.timestamp("us", "Asia/Tokyo")), "timestamp", [1]),
-            (pa.array([86_400_000], pa.date64()), "date", [1]),
-            (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
-            (pa.array([None, None], pa.null()), "array<int>", [None, None]),
-            (pa.array([[1], None], pa.large_list(pa.int32())), "array<bigint>", [[1], None]),
-            (pa.array([[1, 2]], pa.list_(pa.int32(), 2)), "array<int>", [[1, 2]]),
-            (pa.array([1.5], pa.float16()), "double", [1.5]),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "array, target, expected",
+    [
+        (pa.array(["a", None]).dictionary_encode(), "string", ["a", None]),
+        (pa.array(["a"]).cast(pa.string_view()), "string", ["a"]),
+        (pa.array(["a", None], pa.large_string()), "string", ["a", None]),
+        (pa.array([b"a", None], pa.large_binary()), "binary", [b"a", None]),
+        (pa.array([255], pa.uint8()), "smallint", [255]),
+        (pa.array([255], pa.uint8()), "int", [255]),
+        (pa.array([2**32 - 1], pa.uint32()), "bigint", [2**32 - 1]),
+        (pa.array([2**63 - 1], pa.uint64()), "bigint", [2**63 - 1]),
+        (pa.array([-1_001, 1_999], pa.timestamp("ns", "UTC")), "timestamp", [-2, 1]),
+        (pa.array([1], pa.timestamp("s")), "timestamp_ntz", [1_000_000]),
+        (pa.array([1], pa.timestamp("us", "Asia/Tokyo")), "timestamp", [1]),
+        (pa.array([86_400_000], pa.date64()), "date", [1]),
+        (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
+        (pa.array([None, None], pa.null()), "array<int>", [None, None]),
+        (pa.array([[1], None], pa.large_list(pa.int32())), "array<bigint>", [[1], None]),
+        (pa.array([[1, 2]], pa.list_(pa.int32(), 2)), "array<int>", [[1, 2]]),
+        (pa.array([1.5], pa.float16()), "double", [1.5]),
+    ],
+)
+def test_every_form_of_arrow_data_is_taken(array: pa.Array, target: str, expected: list[Any]) -> None:
+    found = assigned(array, target)
+    assert found.type == stored_type(parse_type_text(target))
+    assert (domain_values(found) if not pa.types.is_nested(found.type) else found.to_pylist()) == expected
 
 
 @pytest.mark.parametrize(
@@ -206,13 +200,10 @@ def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() ->
     ]
     plan = plan_rows(table, TableProperties({}), incoming)
     assert ArrowRows(plan).convert(rows).to_pylist() == [
-        {
-            "v": {"value": b"\x00", "metadata": b"\x01\x00\x00"},
-            "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
-            "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"},
-        },
+        {"v": {"value": b"\x00", "metadata": b"\x01\x00\x00"}, "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
+            "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"}},
         {"v": None, "l": None, "s": None},
-    ]
+    ]  # fmt: skip
 
 
 def test_equal_types_are_not_copied() -> None:

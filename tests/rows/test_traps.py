@@ -86,9 +86,7 @@ def test_rule_12_texts_are_cut_at_code_points_and_timestamps_at_milliseconds(tmp
     assert all("p" not in found[kind] for kind in ("minValues", "maxValues", "nullCount"))
 
 
-def test_rule_13_leaves_are_counted_without_partition_columns_and_absent_columns_have_only_nulls(
-    tmp_path: Path,
-) -> None:
+def test_rule_13_leaves_are_counted_without_partition_columns_and_absent_ones_are_nulls(tmp_path: Path) -> None:
     table = DeltaTable.create(
         tmp_path / "t", "p STRING, st STRUCT<a: INT, b: STRUCT<c: INT>>, x INT, y INT", ["p"],
         properties={"delta.dataSkippingNumIndexedCols": "3"},
@@ -184,9 +182,7 @@ def test_rule_17_paths_are_encoded_once_after_the_escapes_of_hive(tmp_path: Path
 
 
 @pytest.mark.parametrize("properties", [{"delta.columnMapping.mode": "name"}, {"delta.randomizeFilePrefixes": "true"}])
-def test_rule_18_folders_are_free_and_keys_of_mapped_tables_physical(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_rule_18_folders_are_free_and_mapped_keys_physical(tmp_path: Path, properties: dict[str, str]) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"], properties=properties)
     table.append(pa.table({"id": [1, 2], "p": ["a", None]}))
     key = table.schema.fields[1].metadata.get("delta.columnMapping.physicalName", "p")

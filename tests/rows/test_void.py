@@ -32,23 +32,14 @@ def found(table: DeltaTable) -> dict[int, Any]:
 
 # Type and value of the first rows, and of the next ones.
 CASES: tuple[tuple[pa.DataType, object, pa.DataType, object], ...] = (
-    *(
-        (pa.null(), None, type_, value)
-        for type_, value in (
-            (pa.string(), "a"),
-            (pa.int64(), 5),
-            (pa.bool_(), True),
-            (pa.decimal128(10, 2), None),
-            (pa.timestamp("us"), None),
-            (pa.struct([("a", pa.int32())]), {"a": 1}),
-            (pa.list_(pa.string()), ["q"]),
-            (pa.map_(pa.string(), pa.int32()), [("a", 1)]),
-        )
-    ),
+    *((pa.null(), None, type_, value) for type_,
+        value in ((pa.string(), "a"), (pa.int64(), 5), (pa.bool_(), True), (pa.decimal128(10, 2), None),
+        (pa.timestamp("us"), None), (pa.struct([("a", pa.int32())]), {"a": 1}), (pa.list_(pa.string()), ["q"]),
+        (pa.map_(pa.string(), pa.int32()), [("a", 1)]))),
     (STRUCT, {"a": 1, "b": None}, TYPED, {"a": 2, "b": "q"}),
     (pa.list_(STRUCT), [{"a": 1, "b": None}], pa.list_(TYPED), [{"a": 2, "b": "q"}]),
     (MAPS[0], [("k", {"a": 1, "b": None})], MAPS[1], [("k", {"a": 2, "b": "q"})]),
-)
+)  # fmt: skip
 
 
 def test_rows_that_are_merged_in_give_a_void_column_its_type(tmp_path: Path) -> None:

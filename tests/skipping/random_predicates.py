@@ -17,15 +17,10 @@ from deltaskip.sparkexpr.values.interval_types import CALENDAR, DAY_TIME, DAYS, 
 from tests.skipping.random_tables import RandomTable, leaf_fields, random_value
 
 _NUMBERS: tuple[t.DataType, ...] = (
-    t.BYTE,
-    t.SHORT,
-    t.INTEGER,
-    t.LONG,
-    t.DOUBLE,
-    t.FLOAT,
+    t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DOUBLE, t.FLOAT,
     t.DecimalType(12, 3),
     t.DecimalType(38, 10),
-)
+)  # fmt: skip
 _TIMES: tuple[t.DataType, ...] = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 
 

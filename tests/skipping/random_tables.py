@@ -41,22 +41,12 @@ Row = dict[tuple[str, ...], Any]
 
 INTEGER_LIMITS = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31, LONG: 1 << 63}
 TYPES: tuple[DataType, ...] = (
-    BYTE,
-    SHORT,
-    INTEGER,
-    LONG,
-    FLOAT,
-    DOUBLE,
+    BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE,
     DecimalType(5, 2),
     DecimalType(18, 2),
     DecimalType(38, 8),
-    BOOLEAN,
-    STRING,
-    BINARY,
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-)
+    BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ,
+)  # fmt: skip
 _LETTERS = ["a", "b", "k", "A", "é", "中", "😀", "\uffff", "\ufffd", "\x7f", " ", "%", "_", '"', "\\"]
 _YEAR_1500, _YEAR_2022 = -14_831_769_600_000_000, 1_640_995_200_000_000
 
@@ -205,12 +195,8 @@ def _random_file(
         row: Row = {p: None if rng.random() < nulls[p] else rng.choice(few[p]) for p, _ in leaves}
         rows.append({**row, **shared})
     add: dict[str, Any] = {
-        "path": name,
-        "partitionValues": texts,
-        "size": 100,
-        "modificationTime": 0,
-        "dataChange": True,
-    }
+        "path": name, "partitionValues": texts, "size": 100, "modificationTime": 0, "dataChange": True,
+    }  # fmt: skip
     if rng.random() < 0.95:
         add["stats"] = _stats(rng, rows, leaves, writer)
     return rows, add

@@ -45,9 +45,7 @@ def table(tmp_path: Path, type_: t.DataType, *stats: Any, engine: str = SPARK) -
         (t.TIMESTAMP, "2020-02-29T00:00:00.000001Z", "c = c", "c != c"),
     ],
 )
-def test_an_expression_is_evaluated_on_the_only_value(
-    tmp_path: Path, type_: t.DataType, value: Any, true: str, untrue: str
-) -> None:
+def test_the_only_value_is_evaluated(tmp_path: Path, type_: t.DataType, value: Any, true: str, untrue: str) -> None:
     path = table(tmp_path, type_, bounds(c=(value, value)))
     assert kept(path, true) == ["0"]
     assert kept(path, untrue) == []
@@ -64,9 +62,7 @@ def test_an_expression_is_evaluated_on_the_only_value(
         (t.DecimalType(38, 8), 1.234567890123457e19, "c * c = 0", DELTA_RS),
     ],
 )
-def test_a_bound_that_may_not_be_the_value_keeps(
-    tmp_path: Path, type_: t.DataType, value: Any, where: str, engine: str
-) -> None:
+def test_inexact_bounds_keep_files(tmp_path: Path, type_: t.DataType, value: Any, where: str, engine: str) -> None:
     assert kept(table(tmp_path, type_, bounds(c=(value, value)), engine=engine), where) == ["0"]
 
 

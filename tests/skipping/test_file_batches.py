@@ -161,9 +161,7 @@ def large(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("where", "files"), [(None, 35), ("id > 20", 15), ("id = 39 OR id = 1", 3), ("id > 99", 0)])
-def test_batches_have_few_rows_in_the_order_of_the_log_and_no_batch_is_empty(
-    large: Path, where: str | None, files: int
-) -> None:
+def test_batches_have_few_rows_in_the_log_s_order_and_none_is_empty(large: Path, where: str | None, files: int) -> None:
     assert assert_same(ds.DeltaTable(large).scan(where)) == files
 
 

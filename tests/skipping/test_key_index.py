@@ -231,9 +231,7 @@ def test_a_part_finds_what_a_plain_dictionary_finds(tmp_path: Path, count: int) 
         assert found.containing(storage, raw).tolist() == [n in set(numbers.tolist()) for n in range(40)]
 
 
-def test_a_key_takes_at_most_forty_bits_and_absent_keys_are_reported_in_one_file_of_twenty_look_ups(
-    tmp_path: Path,
-) -> None:
+def test_a_key_takes_forty_bits_at_most_and_absent_keys_are_found_in_one_of_twenty_look_ups(tmp_path: Path) -> None:
     made = np.random.default_rng(1)
     count, files = 400_000, 2_000
     raw = made.integers(0, 1 << 64, count, np.uint64, endpoint=False)

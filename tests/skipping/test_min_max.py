@@ -47,9 +47,7 @@ def both(scan: ds.Scan, column: str = "c") -> tuple[Any, Any]:
         (DecimalType(20, 2), 1.25, 99.5, (Decimal("1.25"), Decimal("99.50"))),
     ],
 )
-def test_bounds_that_are_written_as_they_are(
-    tmp_path: Path, type_: DataType, low: Any, high: Any, expected: tuple[Any, Any]
-) -> None:
+def test_bounds_written_as_is(tmp_path: Path, type_: DataType, low: Any, high: Any, expected: tuple[Any, Any]) -> None:
     table = opened(tmp_path, type_, add("a", bounds(3, c=(low, high))), add("b", bounds(3, c=(low, low))))
     assert both(table.scan()) == expected
     assert both(table.scan("c IS NOT NULL")) == expected

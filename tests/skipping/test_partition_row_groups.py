@@ -77,9 +77,7 @@ def file(day: int | None) -> dict[str, Any]:
         ("n = 99", [2], 0),
     ],
 )
-def test_row_groups_of_other_partitions_are_not_read(
-    table: ds.DeltaTable, where: str, groups: list[int], files: int
-) -> None:
+def test_row_groups_of_others_are_not_read(table: ds.DeltaTable, where: str, groups: list[int], files: int) -> None:
     scan = table.scan(where)
     [part] = table.snapshot.checkpoint_parts
     found = row_groups_to_read(scan.compiled.program, part, table.snapshot.cache)

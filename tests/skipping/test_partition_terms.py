@@ -42,9 +42,7 @@ def table(path: Path) -> DeltaTable:
         ("q * 2 + 1 = 11 OR q / 2 > 149.4", 2),
     ],
 )
-def test_common_predicates_are_evaluated_by_column(
-    tmp_path: Path, evaluated: list[object], where: str, kept: int
-) -> None:
+def test_common_ones_are_evaluated_by_column(tmp_path: Path, evaluated: list[object], where: str, kept: int) -> None:
     assert len(table(tmp_path).scan(where=where).paths()) == kept
     assert not evaluated
 

@@ -27,15 +27,10 @@ def widened(table: ds.DeltaTable) -> None:
         ("id BIGINT, n INT, s CHAR(3)", [], {}, None, "length or the collation of the column s"),
         ("id BIGINT, n INT", [], VECTORS, lambda table: table.delete("id = 1"), "1 of 1 files have deleted rows"),
         ("id BIGINT, n INT", [], {}, lambda table: table.alter_sql("ADD COLUMN z INT"), "lacks the column z"),
-        (
-            "id BIGINT, n INT, st STRUCT<a: INT>",
-            [],
-            {},
-            lambda table: table.alter_sql("ADD COLUMN st.b INT"),
-            "column b",
-        ),
+        ("id BIGINT, n INT, st STRUCT<a: INT>", [], {}, lambda table: table.alter_sql("ADD COLUMN st.b INT"),
+            "column b"),
     ],
-)
+)  # fmt: skip
 def test_what_the_list_alone_would_lose_is_refused(
     tmp_path: Path,
     columns: str,

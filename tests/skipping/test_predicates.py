@@ -114,9 +114,7 @@ def test_a_function_of_a_collated_column_is_compared_under_its_collation(tmp_pat
         ("CASE WHEN i > 5 THEN true ELSE day = 'junk' END", ["a", "b"]),
     ],
 )
-def test_constants_that_spark_need_not_evaluate_are_accepted(
-    table: ds.DeltaTable, where: str, files: list[str]
-) -> None:
+def test_constants_that_spark_passes_over_are_accepted(table: ds.DeltaTable, where: str, files: list[str]) -> None:
     assert kept(table, where) == files
 
 
@@ -184,9 +182,7 @@ def test_strict_scans_are_refused_where_nothing_prunes(table: ds.DeltaTable, whe
         ("i IS NOT NULL", ["a", "b"]),
     ],
 )
-def test_strict_scans_are_accepted_where_some_part_prunes(
-    table: ds.DeltaTable, where: str | None, files: list[str]
-) -> None:
+def test_strict_scans_need_some_part_that_prunes(table: ds.DeltaTable, where: str | None, files: list[str]) -> None:
     assert kept(table, where, strict=True) == files
 
 

@@ -211,9 +211,7 @@ def test_the_null_partition_of_a_text_is_that_of_null_and_of_the_empty_string(tm
         ("t STRING GENERATED ALWAYS AS (CAST(TRY_CAST(c AS INT) AS STRING))", "c = '7'"),
     ],
 )
-def test_a_text_that_may_be_null_in_another_session_keeps_its_null_partition(
-    tmp_path: Path, partition: str, where: str
-) -> None:
+def test_a_text_that_may_be_null_elsewhere_keeps_its_null_partition(tmp_path: Path, partition: str, where: str) -> None:
     table = hidden(tmp_path / "t", "id INT, c STRING", partition, ["abcd", "7", None], pa.string())
     kept_values = [values["t"] for values in table.scan(where).files()["partition_values"].to_pylist()]
     assert None in kept_values

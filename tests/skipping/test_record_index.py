@@ -153,17 +153,9 @@ def test_a_key_whose_newest_entry_names_no_file_of_the_table_keeps_every_file(tm
 @pytest.mark.parametrize(
     "damage",
     [
-        "missing",
-        "cut",
-        "other size",
-        "not JSON",
-        "above",
-        "no columns",
-        "left out",
-        "rows left out",
-        "other key",
+        "missing", "cut", "other size", "not JSON", "above", "no columns", "left out", "rows left out", "other key",
     ],
-)
+)  # fmt: skip
 def test_a_damaged_index_keeps_every_file_with_a_warning(tmp_path: Path, damage: str) -> None:
     table, keys = table_of(tmp_path / "t", 4)
     changed: dict[str, Any] = {"no columns": {"keyColumns": None}}.get(damage, {})

@@ -16,19 +16,13 @@ from tests.looped import looped
 
 SIZES = (50, 100, 150)
 VALUES: dict[t.DataType, Any] = {
-    t.LONG: 1,
-    t.DOUBLE: 1.5,
-    t.STRING: "a",
-    t.TIMESTAMP: "2024-01-01T00:00:00.000Z",
+    t.LONG: 1, t.DOUBLE: 1.5, t.STRING: "a", t.TIMESTAMP: "2024-01-01T00:00:00.000Z",
     t.DecimalType(9, 2): 1.25,
-}
+}  # fmt: skip
 LITERALS = {
-    t.LONG: "5",
-    t.DOUBLE: "5.0",
-    t.STRING: "'b'",
-    t.TIMESTAMP: "TIMESTAMP '2025-01-01'",
+    t.LONG: "5", t.DOUBLE: "5.0", t.STRING: "'b'", t.TIMESTAMP: "TIMESTAMP '2025-01-01'",
     t.DecimalType(9, 2): "5",
-}
+}  # fmt: skip
 PLACES = ["commit", "json", "struct"]
 STATS_AS = {"delta.checkpoint.writeStatsAsJson": "json", "delta.checkpoint.writeStatsAsStruct": "struct"}
 OPERATIONS: dict[str, Callable[[ds.DeltaTable, str], Any]] = {

@@ -47,17 +47,13 @@ def session(folder: Path, without: bool, memory: int = 512) -> Any:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     package = str(Path(ds.__file__).parents[1])
     settings = {
-        "spark.executor.memory": f"{memory}m",
-        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+        "spark.executor.memory": f"{memory}m", "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(hiding), *([] if without else [package])]),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false", "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-    }
+    }  # fmt: skip
     builder = SparkSession.builder.master(f"local-cluster[2,1,{memory}]").appName("deltaskip cluster")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -43,9 +43,7 @@ def _files(folder: Path) -> list[str]:
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 @pytest.mark.parametrize("partition_by", [(), ("day", "b")])
-def test_rows_come_back_as_they_were_given(
-    spark: Any, tmp_path: Path, mode: str, partition_by: tuple[str, ...]
-) -> None:
+def test_rows_come_back_as_given(spark: Any, tmp_path: Path, mode: str, partition_by: tuple[str, ...]) -> None:
     folder = tmp_path / "t"
     properties = {**PROPERTIES, "delta.columnMapping.mode": mode}
     table = DeltaTable.create(folder, DDL, partition_by, properties=properties)
@@ -262,9 +260,7 @@ def test_executors_compute_the_statistics_that_footers_do_not_prove(
     assert {add["path"]: add["stats"] for add in table.snapshot.adds().to_pylist() if add["path"] in stats} == stats
 
 
-def test_the_driver_reads_values_if_executors_lack_the_package(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_driver_reads_if_executors_lack_it(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = DeltaTable.create(tmp_path / "t", "x DOUBLE, tags ARRAY<STRING>")
     monkeypatch.setattr("deltaskip.settings.options.footer_bytes", 1)
     monkeypatch.setattr(

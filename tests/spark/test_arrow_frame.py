@@ -46,11 +46,8 @@ COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[Any]]] = {
     "seconds": ("TIMESTAMP_NTZ", pa.timestamp("s"), [*(each.replace(microsecond=0) for each in TIMES), None]),
     "s": ("STRUCT<n: TIMESTAMP_NTZ, t: TIMESTAMP>", INSIDE, [*({"n": x, "t": x} for x in TIMES), None]),
     "a": ("ARRAY<TIMESTAMP_NTZ>", pa.list_(LOCAL), [[], *([x, None] for x in TIMES[1:]), None]),
-    "e": (
-        "ARRAY<STRUCT<n: TIMESTAMP_NTZ, t: TIMESTAMP>>",
-        pa.list_(INSIDE),
-        [None, *([{"n": x, "t": None}, None] for x in TIMES)],
-    ),
+    "e": ("ARRAY<STRUCT<n: TIMESTAMP_NTZ, t: TIMESTAMP>>", pa.list_(INSIDE),
+        [None, *([{"n": x, "t": None}, None] for x in TIMES)]),
     "m": ("MAP<TIMESTAMP_NTZ, TIMESTAMP>", pa.map_(LOCAL, UTC), [*([(x, x)] for x in TIMES), None]),
     "text": ("STRING COLLATE UNICODE_CI", pa.large_string(), ["", "a", "B", "é"] * 3),
     "word": ("STRING", pa.dictionary(pa.int8(), pa.string()), ["x", None, "y"] * 4),
@@ -62,7 +59,7 @@ COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[Any]]] = {
     "small": ("TINYINT", pa.int8(), [-128, 127, None] * 4),
     "yes": ("BOOLEAN", pa.bool_(), [True, None] * 6),
     "nothing": ("VOID", pa.null(), [None] * 12),
-}
+}  # fmt: skip
 
 
 ROWS = pa.table(
@@ -72,9 +69,7 @@ ROWS = pa.table(
 DDL = ", ".join(["id BIGINT", *(f"{name} {declared}" for name, (declared, _, _) in COLUMNS.items())])
 
 
-def test_a_merge_of_arrow_rows_stores_what_was_given(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_merge_of_arrow_rows_stores_them_all(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = connect_session(spark)
     plain = ds.DeltaTable.create(tmp_path / "plain", DDL)
     plain.append(ROWS)

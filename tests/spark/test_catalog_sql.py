@@ -11,6 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import errors
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.statements import queries as statement_queries
 from deltaskip.statements import statement as statement_session
 from deltaskip.statements.required import Required
@@ -134,9 +135,7 @@ def test_fields_of_structs_are_given_by_position_too(catalog: MemoryCatalog, spa
         sql(catalog, spark, "INSERT INTO db.s SELECT 5, named_struct('a', 1)")
 
 
-def test_fields_in_another_order_are_refused_where_the_form_of_the_statement_decides(
-    catalog: MemoryCatalog, spark: Any
-) -> None:
+def test_fields_in_another_order_are_refused_where_the_form_decides(catalog: MemoryCatalog, spark: Any) -> None:
     """delta-spark 4.4 stores these by name, though the same values under other names of columns by position."""
     sql(catalog, spark, "CREATE TABLE db.s (id INT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<c: INT, d: INT>>)")
     turned = "named_struct('b', 1, 'a', 2)", "array(named_struct('d', 3, 'c', 4))"
@@ -180,11 +179,8 @@ def test_insert_overwrite_replace_where_and_partitions(catalog: MemoryCatalog, s
     assert counts()[2] == 1
     sql(catalog, spark, "INSERT INTO db.t PARTITION (p) SELECT 902, 9, 'y', NULL")
     assert counts()[9] == 1
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
+    with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
         sql(catalog, spark, "INSERT OVERWRITE db.t SELECT 903, 3, 'z', NULL")
-    finally:
-        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert counts() == {0: 10, 1: 1, 2: 1, 3: 1, 4: 10, 5: 10, 9: 1}
     sql(catalog, spark, "INSERT OVERWRITE TABLE db.t SELECT 904, 3, 'z', NULL")
     assert counts() == {3: 1}

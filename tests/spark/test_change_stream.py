@@ -92,9 +92,7 @@ def keys(found: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("options", [{}, {"maxFilesPerTrigger": "1"}, {"maxBytesPerTrigger": "3000"}], ids=str)
 @pytest.mark.parametrize("source", ["feed", "rows"])
 @pytest.mark.parametrize("seed", some(range(50), 2))
-def test_every_change_is_read_once_however_often_the_stream_is_killed(
-    tmp_path: Path, source: str, options: dict[str, str], seed: int
-) -> None:
+def test_changes_are_read_once_though_killed(tmp_path: Path, source: str, options: dict[str, str], seed: int) -> None:
     table = made(tmp_path / "t", *([FEED] if source == "feed" else []), VECTORS if seed % 2 else {})
     table.append(rows(range(5)))
     table.append(rows(range(5, 10)))
@@ -233,9 +231,7 @@ def test_a_restarted_stream_reads_old_and_new_rows_in_the_new_columns(tmp_path: 
         ({"maxBytesPerTrigger": "0"}, "maxBytesPerTrigger must be 1 or more"),
     ],
 )
-def test_options_that_a_stream_of_changes_does_not_take_are_refused(
-    tmp_path: Path, options: dict[str, str], message: str
-) -> None:
+def test_options_unfit_for_changes_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
     table = made(tmp_path / "t", FEED)
     with pytest.raises(InvalidArgument, match=message):
         reader(table, **{"readChangeFeed": "true", **options})

@@ -15,6 +15,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.session.session_settings import session_settings
 
 pytestmark = [
     pytest.mark.spark,
@@ -113,9 +114,7 @@ def test_wrong_options_of_streams_are_named_before_the_stream_starts(
         lambda spark, path: spark.range(1).writeTo("named").using("deltaskip").create(),
     ],
 )
-def test_tables_of_the_session_say_what_to_write_instead(
-    spark: Any, source: Any, table: ds.DeltaTable, make: Any
-) -> None:
+def test_tables_of_the_session_say_what_to_write(spark: Any, source: Any, table: ds.DeltaTable, make: Any) -> None:
     with pytest.raises(
         Exception, match=r"ds\.register_view\(spark, 'name'.*ds\.install_catalog\(spark, 'lake', "
     ) as raised:
@@ -150,9 +149,7 @@ def zoned(spark: Any, tmp_path: Path) -> Any:
         "NOT (ts > '2025-03-09')",
     ],
 )
-def test_a_predicate_that_depends_on_the_time_zone_needs_it(
-    spark: Any, source: Any, zoned: ds.DeltaTable, where: str
-) -> None:
+def test_predicates_of_the_time_zone_need_it(spark: Any, source: Any, zoned: ds.DeltaTable, where: str) -> None:
     with pytest.raises(Exception, match=r"may depend on the time zone of the session.*add option\(.*timeZone"):
         source.option("where", where).load(zoned.uri).collect()
     expected = sorted(row.id for row in zoned.scan().to_spark(spark).where(where).collect())
@@ -202,14 +199,11 @@ def test_partition_values_without_a_zone_need_it(spark: Any, source: Any, tmp_pa
 
 
 def test_sessions_without_ansi_mode_say_so(spark: Any, source: Any, table: ds.DeltaTable) -> None:
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
+    with session_settings(spark, {"spark.sql.ansi.enabled": "false"}):
         with pytest.raises(Exception, match=r"evaluates without ANSI mode.*add option\(.*ansi"):
             source.option("where", "id < 10").load(table.uri).collect()
         told = spark.read.format("deltaskip").option("where", "id < 10").option("ANSI", "false").load(table.uri)
         assert told.count() == 9
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from tests.spark.session_zone import session_zone
 
 pytestmark = [
     pytest.mark.spark,
@@ -78,13 +79,10 @@ def ruled(path: str) -> ds.DeltaTable:
 
 
 def test_rows_follow_the_rules_of_the_table(spark: Any, path: str, ruled: ds.DeltaTable) -> None:
-    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-    try:
+    with session_zone(spark, "Europe/Berlin"):
         times = "TIMESTAMP'2026-01-04 00:30:00' AS TS"
         table = write(spark.range(1, 5, 1, 2).selectExpr(times, "id AS ID", "IF(id > 2, '', 'a') AS P"), path)
         table = write(spark.sql(f"SELECT 'x' AS c, 9 AS id, 'a' AS p, {times}"), path)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     found = table.scan().to_arrow().sort_by("Id").to_pylist()
     assert [row["Id"] for row in found] == [1, 2, 3, 4, 9]
     assert [row["twice"] for row in found] == [2, 4, 6, 8, 18]

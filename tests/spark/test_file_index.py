@@ -64,9 +64,7 @@ def test_a_frame_is_pruned_shows_its_files_and_can_be_kept(spark: Any, table: ds
     assert frame.join(frame.select("id"), "id").count() == 7
 
 
-def test_small_local_files_make_fewer_tasks_unless_the_session_sets_the_cost_of_opening_one(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_small_local_files_make_fewer_tasks_unless_the_session_sets_open_costs(spark: Any, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     names = [f"{number}.parquet" for number in range(256)]
     pq.write_table(pa.table({"id": range(10)}), tmp_path / "t" / names[0])
@@ -103,13 +101,8 @@ def test_names_of_files_and_metadata_are_those_of_listed_files(spark: Any, table
     assert sorted(unlisted.collect()) == sorted(listed.collect())
     # Storage and the log have other times for a file.
     fields = (
-        "id",
-        "p",
-        "_metadata.file_path",
-        "_metadata.row_index",
-        "_metadata.file_size",
-        "_metadata.file_block_length",
-    )
+        "id", "p", "_metadata.file_path", "_metadata.row_index", "_metadata.file_size", "_metadata.file_block_length",
+    )  # fmt: skip
     frames = [table.scan().to_spark(spark, metadata=True, listing=listing) for listing in (True, False)]
     listed, unlisted = (sorted(frame.selectExpr(*fields).collect()) for frame in frames)
     assert unlisted == listed

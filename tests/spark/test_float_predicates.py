@@ -17,6 +17,7 @@ import pytest
 
 import deltaskip as ds
 from tests.each import each
+from tests.looped import looped
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -125,9 +126,7 @@ if not pyspark.__version__.startswith("3."):
 
 
 @pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="refused with Spark 3.5")
-def test_an_installed_catalog_finds_nan_and_both_zeros(
-    spark: Any, tmp_path: Path, expected: dict[str, list[int]]
-) -> None:
+def test_an_installed_catalog_finds_nan_and_zeros(spark: Any, tmp_path: Path, expected: dict[str, list[int]]) -> None:
     catalog = ds.catalog(f"warehouse:{tmp_path / 'lake'}")
     catalog.create_namespace("db")
     with ds.install_catalog(spark, "lake", catalog):
@@ -164,16 +163,13 @@ def test_a_filter_of_the_frame_finds_nan_and_both_zeros(
 
 
 @pytest.mark.parametrize("engine", [None, "spark"])
+@looped("text", conditions()[::7])
 def test_a_predicate_of_the_scan_finds_nan_and_both_zeros(
-    spark: Any, tables: dict[str, ds.DeltaTable], expected: dict[str, list[int]], engine: Any
+    spark: Any, tables: dict[str, ds.DeltaTable], expected: dict[str, list[int]], engine: Any, text: str
 ) -> None:
-
-    def check(text: str) -> None:
-        frame = tables["none"].scan(text, columns=["id"], engine=engine).to_spark(spark)
-        assert sorted(row.id for row in frame.collect()) == expected[text]
-        assert sorted(tables["none"].scan(text).to_arrow()["id"].to_pylist()) == expected[text]
-
-    each(conditions()[::7], check)
+    frame = tables["none"].scan(text, columns=["id"], engine=engine).to_spark(spark)
+    assert sorted(row.id for row in frame.collect()) == expected[text]
+    assert sorted(tables["none"].scan(text).to_arrow()["id"].to_pylist()) == expected[text]
 
 
 def test_the_value_of_a_row_is_the_stored_one(spark: Any, tables: dict[str, ds.DeltaTable]) -> None:
@@ -189,9 +185,7 @@ def test_a_query_reads_only_the_fields_that_it_names(spark: Any, tables: dict[st
 
 
 @pytest.mark.parametrize("text", ["x > 5", "s.x = 0"])
-def test_changes_by_spark_jobs_find_nan_and_both_zeros(
-    spark: Any, tmp_path: Path, expected: dict[str, list[int]], text: str
-) -> None:
+def test_spark_jobs_find_nan_and_zeros(spark: Any, tmp_path: Path, expected: dict[str, list[int]], text: str) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", DDL)
     write_row_groups(tmp_path / "t" / "one.parquet")
     table.add_files("one.parquet")

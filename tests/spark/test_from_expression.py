@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from deltaskip.spark.columns.from_expression import expression_to_node
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.functions.jsons import JSONS
 from deltaskip.sparkexpr.functions.lambdas import LAMBDAS
@@ -20,6 +21,7 @@ from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Node, Opaque,
 from deltaskip.sparkexpr.types.data_types import INTEGER, STRING
 from deltaskip.sparkexpr.types.json import simple_string
 from tests.each import each
+from tests.looped import looped
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import Case, bound, calls
 
@@ -41,31 +43,29 @@ def pushed(frame: Any, where: str) -> Node:
     return expression_to_node(plan.condition())
 
 
-def test_functions_that_give_null_where_they_fail_are_not_taken_for_those_that_raise(frame: Any) -> None:
-    def check(where: str, name: str) -> None:
-        parts = list(walk(pushed(frame, where)))
-        called = {part.name for part in parts if isinstance(part, Call)}
-        unsafe = [part for part in parts if isinstance(part, Cast) and not part.safe and part.type.name == "date"]  # type: ignore[attr-defined]
-        assert not called & {"+", "-", "*", "/", "%"} and not unsafe
-        assert name in called or any(isinstance(part, Opaque) for part in parts)
-
-    each(
-        [
-            ("try_add(a, b) IS NULL", "try_add"),
-            ("try_subtract(a, -b) IS NULL", "try_subtract"),
-            ("try_multiply(a, a) IS NULL", "try_multiply"),
-            ("try_divide(a, b) IS NULL", "try_divide"),
-            ("try_mod(a, b) IS NULL", "try_mod"),
-            ("try_to_date(s) IS NULL", "a cast"),
-            ("try_to_timestamp(s, 'yyyy-MM-dd') IS NULL", "try_to_timestamp"),
-            ("try_to_date(s, 'yyyy-MM-dd') IS NULL", "try_to_timestamp"),
-            ("try_make_timestamp(CAST(a AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp"),
-            ("try_make_timestamp_ltz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp"),
-            ("try_make_timestamp_ntz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp_ntz"),
-            ("try_to_timestamp(s) IS NULL", "a cast"),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "where, name",
+    [
+        ("try_add(a, b) IS NULL", "try_add"),
+        ("try_subtract(a, -b) IS NULL", "try_subtract"),
+        ("try_multiply(a, a) IS NULL", "try_multiply"),
+        ("try_divide(a, b) IS NULL", "try_divide"),
+        ("try_mod(a, b) IS NULL", "try_mod"),
+        ("try_to_date(s) IS NULL", "a cast"),
+        ("try_to_timestamp(s, 'yyyy-MM-dd') IS NULL", "try_to_timestamp"),
+        ("try_to_date(s, 'yyyy-MM-dd') IS NULL", "try_to_timestamp"),
+        ("try_make_timestamp(CAST(a AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp"),
+        ("try_make_timestamp_ltz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp"),
+        ("try_make_timestamp_ntz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp_ntz"),
+        ("try_to_timestamp(s) IS NULL", "a cast"),
+    ],
+)
+def test_functions_that_give_null_are_not_taken_for_those_that_raise(frame: Any, where: str, name: str) -> None:
+    parts = list(walk(pushed(frame, where)))
+    called = {part.name for part in parts if isinstance(part, Call)}
+    unsafe = [part for part in parts if isinstance(part, Cast) and not part.safe and part.type.name == "date"]  # type: ignore[attr-defined]
+    assert not called & {"+", "-", "*", "/", "%"} and not unsafe
+    assert name in called or any(isinstance(part, Opaque) for part in parts)
 
 
 _OTHERS = frozenset(
@@ -148,20 +148,18 @@ def two(first: int, second: int) -> tuple[Node, Node]:
     return Literal(first, INTEGER), Literal(second, INTEGER)
 
 
-def test_functions_are_known_by_their_other_names(frame: Any) -> None:
-    def check(where: str, name: str) -> None:
-        assert name in {part.name for part in walk(pushed(frame, where)) if isinstance(part, Call)}
-
-    each(
-        [
-            ("pow(a, b) > 5", "power"),
-            ("getbit(a, 3) = 1", "bit_get"),
-            ("ceiling(a / 3) = 7", "ceil"),
-            ("ceiling(CAST(a AS DECIMAL(20, 3)), 1) = 7", "ceil"),
-            ("log(a) > 2", "log"),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "where, name",
+    [
+        ("pow(a, b) > 5", "power"),
+        ("getbit(a, 3) = 1", "bit_get"),
+        ("ceiling(a / 3) = 7", "ceil"),
+        ("ceiling(CAST(a AS DECIMAL(20, 3)), 1) = 7", "ceil"),
+        ("log(a) > 2", "log"),
+    ],
+)
+def test_functions_are_known_by_their_other_names(frame: Any, where: str, name: str) -> None:
+    assert name in {part.name for part in walk(pushed(frame, where)) if isinstance(part, Call)}
 
 
 def test_a_url_that_may_be_none_keeps_how_it_fails(frame: Any) -> None:
@@ -170,30 +168,28 @@ def test_a_url_that_may_be_none_keeps_how_it_fails(frame: Any) -> None:
     assert "parse_url" not in called
 
 
-def test_what_has_more_than_its_arguments_is_not_taken_without_it(frame: Any) -> None:
-    def check(where: str, known: str) -> None:
-        node = pushed(frame, where)
-        called = {part.name for part in walk(node) if isinstance(part, Call)}
-        assert known in called if known else any(isinstance(part, Opaque) for part in walk(node))
-
-    each(
-        [
-            ("get(split(s, '-'), 0) = 'x'", "get"),
-            ("split(s, '-')[0] = 'x'", "[]"),
-            ("try_element_at(split(s, '-'), 1) = 'x'", "try_element_at"),
-            ("element_at(split(s, '-'), 1) = 'x'", "element_at"),
-            ("size(split(s, '-')) = 1", "size"),
-            ("size(array_distinct(array(struct(s, a)))) = b", "named_struct"),
-            ("str_to_map(s, '-', '=')['x'] IS NULL", "[]"),
-            ("array_contains(split(s, '-'), 'x')", "array_contains"),
-            ("to_json(struct(s, a), map('ignoreNullFields', 'false')) = ''", ""),
-            ("from_json(s, 'x INT').x = 1", ""),
-            ("variant_get(parse_json(s), '$', 'int') = 1", ""),
-            ("exists(split(s, '-'), x -> x = 'a')", ""),
-            ("arrays_zip(split(s, '-'), split(s, '='))[0].`0` = 'a'", ""),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "where, known",
+    [
+        ("get(split(s, '-'), 0) = 'x'", "get"),
+        ("split(s, '-')[0] = 'x'", "[]"),
+        ("try_element_at(split(s, '-'), 1) = 'x'", "try_element_at"),
+        ("element_at(split(s, '-'), 1) = 'x'", "element_at"),
+        ("size(split(s, '-')) = 1", "size"),
+        ("size(array_distinct(array(struct(s, a)))) = b", "named_struct"),
+        ("str_to_map(s, '-', '=')['x'] IS NULL", "[]"),
+        ("array_contains(split(s, '-'), 'x')", "array_contains"),
+        ("to_json(struct(s, a), map('ignoreNullFields', 'false')) = ''", ""),
+        ("from_json(s, 'x INT').x = 1", ""),
+        ("variant_get(parse_json(s), '$', 'int') = 1", ""),
+        ("exists(split(s, '-'), x -> x = 'a')", ""),
+        ("arrays_zip(split(s, '-'), split(s, '='))[0].`0` = 'a'", ""),
+    ],
+)
+def test_what_has_more_than_its_arguments_is_not_taken_without_it(frame: Any, where: str, known: str) -> None:
+    node = pushed(frame, where)
+    called = {part.name for part in walk(node) if isinstance(part, Call)}
+    assert known in called if known else any(isinstance(part, Opaque) for part in walk(node))
 
 
 def test_operators_of_the_session_keep_their_names(frame: Any) -> None:
@@ -202,33 +198,27 @@ def test_operators_of_the_session_keep_their_names(frame: Any) -> None:
     assert any(isinstance(part, Cast) for part in walk(pushed(frame, "CAST(s AS INT) = 7")))
 
 
-def test_functions_of_times_keep_their_kinds_and_units(frame: Any) -> None:
-    def check(where: str, name: str, first: object) -> None:
-        [call] = [part for part in walk(pushed(frame, where)) if isinstance(part, Call) and part.name == name]
-        assert first is None or call.args[0] == Literal(first, STRING)
-
-    each(
-        [
-            ("make_timestamp(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "make_timestamp", None),
-            ("make_timestamp_ntz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "make_timestamp_ntz", None),
-            ("to_timestamp(s, 'yyyy') IS NULL", "to_timestamp", None),
-            ("to_timestamp_ntz(s, 'yyyy') IS NULL", "to_timestamp_ntz", None),
-            ("timestampadd(hour, b, to_timestamp(s, 'yyyy')) IS NULL", "timestampadd", "HOUR"),
-            ("timestampdiff(MONTH, to_timestamp(s, 'yyyy'), now()) = 1", "timestampdiff", "MONTH"),
-            ("extract(SECOND FROM to_timestamp(s, 'yyyy')) > 1", "date_part", "SECOND"),
-            ("extract(YEAROFWEEK FROM to_timestamp(s, 'yyyy')) > 1", "date_part", "YEAROFWEEK"),
-        ],
-        lambda case: check(*case),
-    )
+@looped(
+    "where, name, first",
+    [
+        ("make_timestamp(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "make_timestamp", None),
+        ("make_timestamp_ntz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "make_timestamp_ntz", None),
+        ("to_timestamp(s, 'yyyy') IS NULL", "to_timestamp", None),
+        ("to_timestamp_ntz(s, 'yyyy') IS NULL", "to_timestamp_ntz", None),
+        ("timestampadd(hour, b, to_timestamp(s, 'yyyy')) IS NULL", "timestampadd", "HOUR"),
+        ("timestampdiff(MONTH, to_timestamp(s, 'yyyy'), now()) = 1", "timestampdiff", "MONTH"),
+        ("extract(SECOND FROM to_timestamp(s, 'yyyy')) > 1", "date_part", "SECOND"),
+        ("extract(YEAROFWEEK FROM to_timestamp(s, 'yyyy')) > 1", "date_part", "YEAROFWEEK"),
+    ],
+)
+def test_functions_of_times_keep_their_kinds_and_units(frame: Any, where: str, name: str, first: object) -> None:
+    [call] = [part for part in walk(pushed(frame, where)) if isinstance(part, Call) and part.name == name]
+    assert first is None or call.args[0] == Literal(first, STRING)
 
 
 def test_patterns_are_left_to_a_session_that_reads_them_as_before(spark: Any, frame: Any) -> None:
     wheres = ["from_unixtime(a, 'yyyy') > s", "unix_timestamp(s, 'yyyy') > a", "to_timestamp(s, 'yyyy') IS NULL"]
-    before = spark.conf.get("spark.sql.legacy.timeParserPolicy")
-    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
-    try:
+    with session_settings(spark, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}):
         nodes = [pushed(frame, where) for where in wheres]
-    finally:
-        spark.conf.set("spark.sql.legacy.timeParserPolicy", before)
     assert all(any(isinstance(part, Opaque) for part in walk(node)) for node in nodes)
     assert not any(isinstance(part, Opaque) for where in wheres for part in walk(pushed(frame, where)))

@@ -78,9 +78,7 @@ def test_a_local_file_system_is_not_committed_to(local: HadoopStorage, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_are_written_through_the_session(
-    local: HadoopStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_session_writes_files(local: HadoopStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hadoop, "_ATOMIC_RENAME", local._files.getClass().getName())
     path = f"file://{tmp_path}/{ODD}/x"
     local.put_if_absent(path, b"first")

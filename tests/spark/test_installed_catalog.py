@@ -21,6 +21,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.session.session_settings import session_settings
 from tests import corpus
 from tests.corpus_digests import expected_rows
 from tests.each import each
@@ -33,21 +34,11 @@ pytestmark = [
 
 # Partition values and paths of every kind, column mapping, widened types, collations, void columns, deletion vectors.
 TABLES = (
-    "craft__part_value_spellings",
-    "gen__collations_part",
-    "gen__nested",
-    "gen__part_path_chars",
-    "gen__part_types",
-    "gen__type_widening",
-    "gen__types",
-    "gen__types_cm_id_part",
-    "golden__data-reader-partition-values",
-    "golden__dv-with-columnmapping",
-    "golden__table-with-columnmapping-mode-name",
-    "golden__type-widening-nested",
-    "kernelrs__partitioned_with_materialize_feature",
-    "kernelrs__void-column",
-)
+    "craft__part_value_spellings", "gen__collations_part", "gen__nested", "gen__part_path_chars", "gen__part_types",
+    "gen__type_widening", "gen__types", "gen__types_cm_id_part", "golden__data-reader-partition-values",
+    "golden__dv-with-columnmapping", "golden__table-with-columnmapping-mode-name", "golden__type-widening-nested",
+    "kernelrs__partitioned_with_materialize_feature", "kernelrs__void-column",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -180,9 +171,7 @@ def test_rows_are_inserted_overwritten_and_deleted(spark: Any, lake: Any) -> Non
     assert lake(whole) == []
 
 
-def test_dynamic_overwrites_replace_the_partitions_of_new_rows_and_leave_no_files(
-    spark: Any, lake: Any, catalog: Any
-) -> None:
+def test_dynamic_overwrites_replace_partitions_and_leave_no_files(spark: Any, lake: Any, catalog: Any) -> None:
     lake("CREATE TABLE lake.db.dynamic (a INT, p STRING) PARTITIONED BY (p)")
     lake("INSERT INTO lake.db.dynamic VALUES (1, 'a'), (2, 'b'), (3, NULL)")
     spark.sql("SELECT 9 AS a, 'b' AS p").writeTo("lake.db.dynamic").overwritePartitions()
@@ -405,9 +394,7 @@ def changed(catalog: Any, lake: Any) -> Iterator[Any]:
     lake("DROP TABLE lake.db.changed")
 
 
-def test_rows_are_changed_by_every_statement_as_by_sql_of_the_catalog(
-    spark: Any, lake: Any, catalog: Any, changed: Any
-) -> None:
+def test_rows_are_changed_by_statements_as_by_the_catalog(spark: Any, lake: Any, catalog: Any, changed: Any) -> None:
     before = changed(lambda: None)
 
     def check(statement: str) -> None:
@@ -512,27 +499,11 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
 
 # Values of parameters, which Spark writes into the text of a statement.
 GIVEN: list[Any] = [
-    *(
-        'it\'s \\ "😀" `b`',
-        ":v ? /* -- \n",
-        "${short} ${env:HOME}",
-        "",
-        -5,
-        1 << 40,
-        0.1,
-        float("nan"),
-        float("-inf"),
-        True,
-    ),
-    *(
-        None,
-        Decimal("-1.50"),
-        date(1582, 10, 4),
-        datetime(2020, 11, 1, 1, 30, 0, 5),
-        timedelta(1, 2, 3),
-        bytearray(b"\0'\\"),
-    ),
-]
+    *('it\'s \\ "😀" `b`', ":v ? /* -- \n", "${short} ${env:HOME}", "", -5, 1 << 40, 0.1, float("nan"), float("-inf"),
+        True),
+    *(None, Decimal("-1.50"), date(1582, 10, 4), datetime(2020, 11, 1, 1, 30, 0, 5), timedelta(1, 2, 3),
+        bytearray(b"\0'\\")),
+]  # fmt: skip
 WITH_VALUES = [
     "/* 😀 :v ? */ UPDATE lake.db.changed SET s = CAST({0} AS STRING) WHERE id = {1} AND s <> ':v ?' -- ? :v",
     "UPDATE lake.db.changed SET s = CAST({0} AS STRING) WHERE s <> '${{short}}' AND id IN ({1}, 7)",
@@ -574,12 +545,11 @@ def test_parameters_of_statements_have_the_values_that_spark_gives_them(spark: A
 def test_parameters_that_spark_binds_in_the_plan_are_refused(spark: Any, changed: Any, args: Any) -> None:
     setting = "spark.sql.legacy.parameterSubstitution.constantsOnly"
     before = changed(lambda: None)
-    spark.conf.set(setting, "true")
-    try:
-        with pytest.raises(Exception, match=rf"(?s)has parameters.*{setting}.*params=args"):
-            spark.sql(f"DELETE FROM lake.db.changed WHERE id = {':v' if isinstance(args, dict) else '?'}", args)
-    finally:
-        spark.conf.unset(setting)
+    with (
+        session_settings(spark, {setting: "true"}),
+        pytest.raises(Exception, match=rf"(?s)has parameters.*{setting}.*params=args"),
+    ):
+        spark.sql(f"DELETE FROM lake.db.changed WHERE id = {':v' if isinstance(args, dict) else '?'}", args)
     assert changed(lambda: None) == before
 
 
@@ -756,9 +726,7 @@ def test_tables_by_path_under_the_name_of_the_format(spark: Any, catalog: ds.Tab
     assert not catalog.list_tables(())
 
 
-def test_keys_that_a_join_finds_skip_files_while_the_query_runs(
-    spark: Any, lake: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_of_joins_skip_files_late(spark: Any, lake: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.spark.installed_catalog import scans
 
     facts = catalog.create_table("db.facts", "k INT, day DATE, s STRING, d DOUBLE, v STRING")
@@ -810,9 +778,7 @@ def zones(catalog: ds.TableCatalog) -> None:
 @pytest.mark.usefixtures("zones")
 @pytest.mark.parametrize("where", OF_ZONES)
 @pytest.mark.parametrize("before_and_after", [("UTC", "America/New_York"), ("America/New_York", "UTC")])
-def test_expressions_keep_the_time_zone_in_which_they_were_analysed(
-    spark: Any, lake: Any, where: str, before_and_after: tuple[str, str]
-) -> None:
+def test_expressions_keep_their_time_zone(spark: Any, lake: Any, where: str, before_and_after: tuple[str, str]) -> None:
     """A DataFrame, a view and an SQL function do, whatever the zone of the session when it plans. # ResolveTimeZone"""
     of_rows = spark.createDataFrame(spark.table("lake.db.zones").collect(), spark.table("lake.db.zones").schema)
     of_rows.createOrReplaceTempView("rows_of_zones")
@@ -844,9 +810,7 @@ def test_expressions_of_the_time_zone_of_the_session_skip_files(spark: Any, cata
     assert files_read(spark.sql("SELECT * FROM lake.db.in_zone WHERE CAST(ts AS DATE) = DATE'2024-01-02'")) == 1
 
 
-def test_a_micro_batch_has_the_catalog_that_its_function_installs(
-    spark: Any, catalog: ds.TableCatalog, lake: Any, tmp_path: Path
-) -> None:
+def test_a_micro_batch_has_its_own_catalog(spark: Any, catalog: ds.TableCatalog, lake: Any, tmp_path: Path) -> None:
     """Spark runs a query in a copy of the session, without catalogs that are no classes of the JVM."""
     source = catalog.create_table("db.to_follow", "id BIGINT")
     copy = catalog.create_table("db.followed", "id BIGINT")

@@ -128,33 +128,20 @@ def without_session(spark: Any) -> Iterator[None]:
 
 # Around these local times, rules differ between the files of systems, releases of the database, and Java.
 MOMENTS = {
-    "Europe/Amsterdam": "1910-01-15",
-    "Europe/Oslo": "1947-07-15",
-    "Europe/Stockholm": "1916-10-01",
-    "Africa/Accra": "1943-01-01",
-    "Atlantic/Reykjavik": "1917-02-20",
-    "Europe/Luxembourg": "1929-10-06",
-    "Europe/Copenhagen": "1945-05-02",
-    "America/Vancouver": "2027-01-15",
-    "Africa/Casablanca": "2026-12-15",
+    "Europe/Amsterdam": "1910-01-15", "Europe/Oslo": "1947-07-15", "Europe/Stockholm": "1916-10-01",
+    "Africa/Accra": "1943-01-01", "Atlantic/Reykjavik": "1917-02-20", "Europe/Luxembourg": "1929-10-06",
+    "Europe/Copenhagen": "1945-05-02", "America/Vancouver": "2027-01-15", "Africa/Casablanca": "2026-12-15",
     "EST": "1900-01-01",
-}
+}  # fmt: skip
 
 
 def predicates(day: str) -> list[str]:
     return [
-        f"ts < TIMESTAMP'{day} 00:00:00'",
-        f"ts >= '{day}'",
-        f"ts = CAST('{day} 00:00:00' AS TIMESTAMP)",
-        f"CAST(ts AS DATE) = DATE'{day}'",
-        f"CAST(ts AS STRING) < '{day} 00'",
-        "hour(ts) = 0",
-        "hour(ts) = 23",
-        f"date_trunc('DAY', ts) = TIMESTAMP'{day}'",
-        f"date_format(ts, 'yyyy-MM-dd') >= '{day}'",
-        f"CAST(text AS TIMESTAMP) <= TIMESTAMP'{day} 00:30:00'",
-        f"day = DATE'{day}'",
-    ]
+        f"ts < TIMESTAMP'{day} 00:00:00'", f"ts >= '{day}'", f"ts = CAST('{day} 00:00:00' AS TIMESTAMP)",
+        f"CAST(ts AS DATE) = DATE'{day}'", f"CAST(ts AS STRING) < '{day} 00'", "hour(ts) = 0", "hour(ts) = 23",
+        f"date_trunc('DAY', ts) = TIMESTAMP'{day}'", f"date_format(ts, 'yyyy-MM-dd') >= '{day}'",
+        f"CAST(text AS TIMESTAMP) <= TIMESTAMP'{day} 00:30:00'", f"day = DATE'{day}'",
+    ]  # fmt: skip
 
 
 def table_around(path: Path, zone: str, day: str) -> tuple[ds.DeltaTable, ds.DeltaTable]:

@@ -29,9 +29,7 @@ def table(tmp_path: Path) -> ds.DeltaTable:
     return ds.DeltaTable.create(tmp_path / "t", "id BIGINT, name STRING")
 
 
-def test_jobs_of_writes_changes_and_recomputations_say_what_they_do(
-    spark: Any, table: ds.DeltaTable, found_by_a_job: None
-) -> None:
+def test_jobs_of_writes_and_changes_say_what_they_do(spark: Any, table: ds.DeltaTable, found_by_a_job: None) -> None:
     context = spark.sparkContext
     context.setJobDescription("nightly")
     try:

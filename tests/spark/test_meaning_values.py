@@ -21,6 +21,7 @@ from deltaskip.sparkexpr.evaluation import left_to_spark
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 from tests.extent import WHOLE, extent, seed, some
+from tests.looped import looped
 from tests.spark.meaning_values import COLUMNS, TEXTS, ZONE, Expressions, recorded, settings_to_try, unknown_keys
 
 SCHEMA = parse_columns(COLUMNS)
@@ -56,20 +57,18 @@ def test_every_setting_of_spark_is_in_the_table_or_cannot_matter(spark: Any) -> 
     assert unknown_keys(spark, known_keys(), settings.PREFIXES) == []
 
 
-def test_what_changes_under_a_setting_is_not_evaluated_under_it() -> None:
-    changes = [
+@looped(
+    "ansi, key, value, text",
+    [
         (ansi == "true", key, value, text)
         for ansi, found in recorded().items()
         for setting, texts in found.items()
         for key, _, value in [setting.partition("=")]
         for text in texts
-    ]
-
-    def check(change: tuple[bool, str, str, str]) -> None:
-        ansi, key, value, text = change
-        assert understood(key, value) or not evaluated(text, ansi, **{key: value})
-
-    each(changes, check)
+    ],
+)
+def test_what_changes_under_a_setting_is_not_evaluated_under_it(ansi: bool, key: str, value: str, text: str) -> None:
+    assert understood(key, value) or not evaluated(text, ansi, **{key: value})
 
 
 def test_most_texts_keep_their_meaning_under_a_setting() -> None:

@@ -123,9 +123,7 @@ def test_what_may_be_left_to_spark_for_a_row_is_done_by_jobs_from_the_beginning(
     assert [row[1] for row in rows_of(spark, table)] == rows
 
 
-def test_rules_and_casts_that_every_row_has_are_checked_by_the_driver(
-    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
-) -> None:
+def test_the_driver_checks_rules_and_casts(spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]) -> None:
     ddl = "id BIGINT, v SMALLINT, ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), y INT DEFAULT 7"
     features = {"delta.feature.allowColumnDefaults": "supported"}
     check = {"delta.constraints.c": "v IS NULL OR v < 50", "delta.constraints.y": "year(d) = 2025"}
@@ -163,9 +161,7 @@ def test_files_with_dates_that_only_spark_reads_are_left_to_jobs(
     assert rows_of(spark, table) == [before[0], (4, date(2026, 2, 2))]
 
 
-def test_jobs_that_take_over_from_the_driver_read_the_rows_that_it_collected(
-    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
-) -> None:
+def test_jobs_read_what_the_driver_collected(spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=VECTORS)
     table.append(spark.range(3).selectExpr("id", "id AS v"))
     computed = spark.sparkContext.accumulator(0)
@@ -289,9 +285,7 @@ def test_files_are_pruned_by_the_keys_of_the_source(spark: Any, tmp_path: Path) 
 # Rule 43
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [VECTORS, VECTORS | FEED])
-def test_a_source_that_is_not_deterministic_is_computed_once(
-    spark: Any, tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_a_source_without_determinism_is_computed_once(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
     table = made(tmp_path, "id INT, v INT, r DOUBLE", pa.table({"id": range(50), "v": range(50)}),
                  properties=properties)  # fmt: skip
     keys = (F.rand() * 100).cast("int").alias("id")
@@ -331,9 +325,7 @@ def test_generated_columns_are_computed_again_and_given_ones_compared(spark: Any
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", ["ALWAYS", "BY DEFAULT"])
 @pytest.mark.parametrize("properties", [VECTORS, FEED])
-def test_identity_columns_are_filled_for_inserted_rows(
-    spark: Any, tmp_path: Path, kind: str, properties: dict[str, str]
-) -> None:
+def test_inserted_rows_get_identity_columns(spark: Any, tmp_path: Path, kind: str, properties: dict[str, str]) -> None:
     table = made(tmp_path, f"id INT, v INT, k BIGINT GENERATED {kind} AS IDENTITY", properties=properties)
     clauses = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
     clauses.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute()
@@ -418,9 +410,7 @@ def test_a_table_may_be_merged_into_itself(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("alias", ["s", None])
-def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
-    spark: Any, tmp_path: Path, alias: str | None
-) -> None:
+def test_a_source_may_have_the_name_of_its_frame_and_own_columns(spark: Any, tmp_path: Path, alias: str | None) -> None:
     table = made(tmp_path, properties=VECTORS)
     given = source(spark, (1, 10), (4, 40))
     frame = given if alias else given.alias("s")

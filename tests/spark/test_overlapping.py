@@ -49,9 +49,7 @@ def test_a_value_that_cannot_be_put_is_not_held() -> None:
 
 @pytest.mark.spark
 def test_a_write_that_ends_leaves_the_settings_of_one_that_runs(spark: Any, tmp_path: Path) -> None:
-    before = spark.conf.get(TIMESTAMPS)
-    spark.conf.set(TIMESTAMPS, "INT96")
-    try:
+    with session_settings(spark, {TIMESTAMPS: "INT96"}):
         first, second = (session_settings(spark, WRITE_SETTINGS) for _ in range(2))
         first.__enter__()
         second.__enter__()
@@ -59,8 +57,6 @@ def test_a_write_that_ends_leaves_the_settings_of_one_that_runs(spark: Any, tmp_
         spark.sql("SELECT timestamp_seconds(1) AS ts").write.parquet(str(tmp_path / "rows"))
         second.__exit__(None, None, None)
         assert spark.conf.get(TIMESTAMPS) == "INT96"
-    finally:
-        spark.conf.set(TIMESTAMPS, before)
     assert [pq.read_schema(path).field("ts").type.unit for path in (tmp_path / "rows").glob("*.parquet")] == ["us"]
 
 

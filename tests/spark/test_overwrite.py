@@ -11,6 +11,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation
 from tests.dml.tables import actions_of, files_below, info_of
+from tests.spark.session_zone import session_zone
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("found_by_a_job")]
 
@@ -73,9 +74,7 @@ def test_files_of_many_rows_are_marked_at_their_positions(spark: Any, tmp_path: 
     assert table.scan().to_spark(spark).where("y = 1").count() == 3
 
 
-def test_rows_are_found_where_marks_are_sent_as_numbers(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_found_by_marks_sent_as_numbers(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.settings.options.deleted_rows", "positions")
     table = made(spark, tmp_path, **FEED)
     table.overwrite(rows(spark, 200, 201), where="id BETWEEN 20 AND 29 OR id > 100")
@@ -102,8 +101,7 @@ def test_the_predicate_is_spark_s_own(spark: Any, tmp_path: Path) -> None:
 
 def test_the_predicate_is_evaluated_in_the_zone_of_the_session(spark: Any, tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id INT, ts TIMESTAMP")
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    try:
+    with session_zone(spark, "America/New_York"):
         table.append(
             spark.sql(
                 "SELECT id, TIMESTAMP '2024-01-01 00:00:00' + make_interval(0,0,0,0,id) AS ts FROM range(10) AS r(id)"
@@ -111,8 +109,6 @@ def test_the_predicate_is_evaluated_in_the_zone_of_the_session(spark: Any, tmp_p
         )
         new = spark.sql("SELECT 50 AS id, TIMESTAMP '2024-01-01 00:30:00' AS ts")
         table.overwrite(new, where="ts < TIMESTAMP '2024-01-01 02:00:00'")
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert [row["id"] for row in found(table, spark)] == [2, 3, 4, 5, 6, 7, 8, 9, 50]
     first = next(row["ts"] for row in found(table, spark) if row["id"] == 50)
     assert first == datetime.datetime(2024, 1, 1, 5, 30)

@@ -307,12 +307,8 @@ def test_definitions_of_columns_have_the_type_that_timestamp_is_in_the_session(s
     catalog.sql(own, "CREATE TABLE db.s AS SELECT CAST('2026-01-01 00:00:00' AS TIMESTAMP) AS a")
     NamedTable.create(own).location(str(tmp_path / "db/b")).addColumn("a", "TIMESTAMP").execute()
     assert types("t") == [
-        "timestamp_ntz",
-        "timestamp_ltz",
-        "timestamp_ntz",
-        "date",
-        "struct<`timestamp`:timestamp_ntz,`e`:string>",
-    ]
+        "timestamp_ntz", "timestamp_ltz", "timestamp_ntz", "date", "struct<`timestamp`:timestamp_ntz,`e`:string>",
+    ]  # fmt: skip
     assert types("s") == types("b") == ["timestamp_ntz"]
     for usual in (session(spark), None):
         catalog.sql(usual, "CREATE OR REPLACE TABLE db.s (a TIMESTAMP)")

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.storage import LocalStorage
 
 pytestmark = pytest.mark.spark
@@ -58,13 +59,10 @@ def test_partition_texts_come_back_as_they_were(spark: Any, tmp_path: Path) -> N
 def test_settings_of_the_session_are_as_before(spark: Any, tmp_path: Path) -> None:
     from deltaskip.spark.write import parquet_writes
 
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
-    try:
+    with session_settings(spark, {"spark.sql.parquet.outputTimestampType": "INT96"}):
         before = {key: spark.conf.get(key, None) for key in parquet_writes.WRITE_SETTINGS}
         _write(spark.range(3), tmp_path, codec="zstd", options={"maxRecordsPerFile": "1"})
         assert {key: spark.conf.get(key, None) for key in parquet_writes.WRITE_SETTINGS} == before
-    finally:
-        spark.conf.unset("spark.sql.parquet.outputTimestampType")
     files = [name for name in os.listdir(tmp_path / "part-x") if name.endswith(".parquet")]
     assert len(files) == 3
     assert all(name.endswith(".zstd.parquet") for name in files)

@@ -218,9 +218,7 @@ def test_a_version_of_an_application_is_written_once(path: str) -> None:
         (True, {"maxRecordsPerFile": "-1"}, "maxRecordsPerFile"),
     ],
 )
-def test_options_that_cannot_be_followed_are_refused(
-    path: str, overwrite: bool, options: dict[str, str], message: str
-) -> None:
+def test_options_not_followed_are_refused(path: str, overwrite: bool, options: dict[str, str], message: str) -> None:
     ds.DeltaTable.create(path, ID)
     with pytest.raises(ds.DeltaSkipError, match=message):
         Job(path, ID, overwrite, **options)

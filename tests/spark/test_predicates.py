@@ -16,6 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, DATE, LONG, STRING, TIMESTAMP
 from tests.builder import TableBuilder, add, bounds
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -71,28 +72,21 @@ def ids(frame: Any) -> list[tuple[int, str]]:
     [
         "ts >= now() - INTERVAL 7 DAYS",
         "ts > current_timestamp - INTERVAL '7 01:00:00' DAY TO SECOND AND ts < now()",
-        "day >= current_date() - 7",
-        "day = current_date()",
-        "day = 'today' OR day = DATE'yesterday'",
-        "datediff(current_date(), day) <= 7",
-        "ts >= date_trunc('day', now())",
+        "day >= current_date() - 7", "day = current_date()", "day = 'today' OR day = DATE'yesterday'",
+        "datediff(current_date(), day) <= 7", "ts >= date_trunc('day', now())",
         "CAST(day AS STRING) >= date_format(dateadd(DAY, -7, now()), 'yyyy-MM-dd')",
-        "unix_timestamp(ts) > unix_timestamp() - 86400",
-        "day < add_months(current_date(), -1)",
+        "unix_timestamp(ts) > unix_timestamp() - 86400", "day < add_months(current_date(), -1)",
         "NOT (day BETWEEN current_date() - INTERVAL 7 DAYS AND current_date())",
     ],
-)
+)  # fmt: skip
 @pytest.mark.long(gate=4)
 def test_rows_near_now_are_those_of_spark(spark: Any, table: ds.DeltaTable, where: str, zone: str) -> None:
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with session_zone(spark, zone):
         scan = table.scan(where, time_zone=zone)
         everything = table.scan().to_spark(spark)
         assert ids(scan.to_spark(spark)) == ids(everything.where(where)) != []
         if "NOT" not in where and "add_months" not in where:
             assert len(scan.files()) <= 14
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_columns_of_spark_that_read_the_clock_prune(spark: Any, table: ds.DeltaTable) -> None:
@@ -154,22 +148,14 @@ def test_a_function_of_the_session_is_not_warned_of(spark: Any, table: ds.DeltaT
 def test_a_session_or_a_column_of_a_frame_is_no_predicate(spark: Any, table: ds.DeltaTable) -> None:
     rows = pa.table({"id": [1]})
     for door, says in (
-        (
-            lambda: table.delete(spark, "id = 1"),
-            r"where of DeltaTable\.delete is .* as in DeltaTable\.delete\(…, spark=spark",
-        ),
-        (
-            lambda: table.update({"id": "1"}, spark),
-            r"where of DeltaTable\.update is .* the session is the argument spark",
-        ),
-        (
-            lambda: table.update(spark, {"id": "1"}),
-            r"set of DeltaTable\.update is .* the session is the argument spark",
-        ),
-        (
-            lambda: table.merge(spark, rows, "TRUE"),
-            r"source of DeltaTable\.merge is .* the session is the argument spark",
-        ),
+        (lambda: table.delete(spark, "id = 1"),
+            r"where of DeltaTable\.delete is .* as in DeltaTable\.delete\(…, spark=spark"),
+        (lambda: table.update({"id": "1"}, spark),
+            r"where of DeltaTable\.update is .* the session is the argument spark"),
+        (lambda: table.update(spark, {"id": "1"}),
+            r"set of DeltaTable\.update is .* the session is the argument spark"),
+        (lambda: table.merge(spark, rows, "TRUE"),
+            r"source of DeltaTable\.merge is .* the session is the argument spark"),
         (lambda: table.merge(rows, spark), r"on of DeltaTable\.merge is .* the session is the argument spark"),
         (partial(table.merge, spark), r"source of DeltaTable\.merge is .* the session is the argument spark"),
         (lambda: table.transaction().delete(spark), "where of TableTransaction.delete is .* is the argument spark"),
@@ -178,7 +164,7 @@ def test_a_session_or_a_column_of_a_frame_is_no_predicate(spark: Any, table: ds.
         (lambda: table.scan(spark), "leave it out, or call to_spark"),
         (lambda: table.scan(spark, "id = 1"), "leave it out, or call to_spark"),
         (lambda: ds.DeltaTable(spark, table.uri), "table of DeltaTable is a SparkSession, and DeltaTable takes none"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(ds.InvalidArgumentType, match=says):
             door()
     if hasattr(spark, "_jsparkSession"):

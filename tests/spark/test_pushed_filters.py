@@ -173,9 +173,7 @@ def test_filters_are_taken_where_spark_keeps_the_reads_of_a_dataframe_apart(push
         ("AnotherFilter", 1, None),
     ],
 )
-def test_constants_keep_their_type_and_unknown_filters_have_no_predicate(
-    kind: str, value: object, text: str | None
-) -> None:
+def test_constants_keep_their_type_and_unknown_filters_say_none(kind: str, value: object, text: str | None) -> None:
     from deltaskip.spark.source.batch_read import predicate_of
 
     found = predicate_of(type(kind, (SimpleNamespace,), {})(attribute=("a.b",), value=value))

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import errors
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.sparkexpr import col
 from deltaskip.sparkexpr import types as t
 from tests.extent import some
 from tests.spark.made import MadeTable
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -46,9 +48,7 @@ def partitioned(root: Path, kind: t.DataType = t.STRING) -> MadeTable:
     return MadeTable(root, struct(id=t.LONG, p=kind), ("p",))
 
 
-def test_directories_that_say_what_the_log_says_are_one_scan(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_directories_of_the_log_are_one_scan(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = partitioned(tmp_path)
     for i in range(100):
         table.add(f"p=v{i}/a.parquet", ids(i), {"p": f"v{i}"})
@@ -111,11 +111,8 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
     for i, value in enumerate(values):
         table.add(f"{i}.parquet", ids(i), {"p": value})
     # In another zone nothing may shift.
-    spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
-    try:
+    with session_zone(spark, "America/St_Johns"):
         found = table.frame(spark).orderBy("id").toArrow()
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     expected = table.files()["partition_values"].combine_chunks().field("p")
     if kind == t.TIMESTAMP:
         assert found["p"].cast(pa.int64()).to_pylist() == expected.cast(pa.int64()).to_pylist()
@@ -173,9 +170,7 @@ def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
     assert values_of(table.frame(spark, where="p = 3.5")) == [(7, 3.5)]
 
 
-def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_spelled_otherwise_loses_no_row(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.spark.read.parquet_scans.metadata_path", lambda path: path + "x")
     monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     monkeypatch.setattr(*LISTED_BY_SPARK)
@@ -217,31 +212,18 @@ def test_row_numbers_are_those_of_the_file_whatever_is_filtered_or_split(spark: 
 
     table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(0), deleted=[*range(0, 50_000, 3)])
     pq.write_table(ids(*range(50_000)), tmp_path / "a.parquet", row_group_size=1000)
-    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
-    try:
+    with session_settings(spark, {"spark.sql.files.maxPartitionBytes": "20000"}):
         found = [row[0] for row in table.frame(spark, where="id between 40000 and 40010").orderBy("id").collect()]
         count = table.frame(spark).count()
-    finally:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", before)
     assert found == [i for i in range(40000, 40011) if i % 3]
     assert count == 50_000 - len(range(0, 50_000, 3))
 
 
 NAMES = [
-    "plain.parquet",
-    "x y%20z.parquet",
-    "p=[a]{b}*/?.parquet",
-    "a#b+c&d;e,f.parquet",
-    "%41.parquet",
-    "q\\r.parquet",
-    "{a,b}.parquet",
-    "t=1:2/x.parquet",
-    "t=1:2/[x].parquet",
-    "t=1:2/{x}.parquet",
-    "[!a]/^.parquet",
+    "plain.parquet", "x y%20z.parquet", "p=[a]{b}*/?.parquet", "a#b+c&d;e,f.parquet", "%41.parquet", "q\\r.parquet",
+    "{a,b}.parquet", "t=1:2/x.parquet", "t=1:2/[x].parquet", "t=1:2/{x}.parquet", "[!a]/^.parquet",
     "é中😀\u2003\u00a0.parquet",
-]
+]  # fmt: skip
 
 
 @pytest.mark.long(gate=1)
@@ -266,21 +248,12 @@ def test_paths_are_names_not_patterns_and_every_row_comes_once(
 NESTED_LOGICAL = t.StructType(
     (
         mapped("id", t.LONG, "c-1", 1),
-        mapped(
-            "s",
-            t.StructType(
-                (
-                    mapped("a.b", t.INTEGER, "c-3", 3),
-                    mapped("list", t.ArrayType(t.StructType((mapped("x", t.LONG, "c-5", 5),))), "c-4", 4),
-                )
-            ),
-            "c-2",
-            2,
-        ),
+        mapped("s", t.StructType((mapped("a.b", t.INTEGER, "c-3", 3),
+            mapped("list", t.ArrayType(t.StructType((mapped("x", t.LONG, "c-5", 5),))), "c-4", 4))), "c-2", 2),
         mapped("m", t.MapType(t.STRING, t.StructType((mapped("y", t.STRING, "c-7", 7),))), "c-6", 6),
         mapped("new", t.StructType((mapped("z", t.STRING, "c-9", 9),)), "c-8", 8),
     )
-)
+)  # fmt: skip
 
 
 def nested_rows(name: Any) -> pa.Table:
@@ -406,11 +379,8 @@ def test_values_of_narrower_files_are_widened(
     values = [Decimal(1), None] if pa.types.is_decimal(stored) else [1, None]
     narrow = pa.array(values, stored if pa.types.is_decimal(stored) else pa.int32()).cast(stored)
     table.add("1.parquet", pa.table({"x": narrow}))
-    spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
-    try:
+    with session_settings(spark, {"spark.sql.parquet.enableVectorizedReader": vectorized}):
         rows = values_of(table.frame(spark))
-    finally:
-        spark.conf.set("spark.sql.parquet.enableVectorizedReader", "true")
     assert rows == sorted([(value,), (None,)], key=repr)
 
 
@@ -447,18 +417,13 @@ def test_wanted_columns_come_in_the_order_asked_for(spark: Any, tmp_path: Path) 
 def test_a_missing_file_is_named_with_its_table(spark: Any, tmp_path: Path) -> None:
     table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(1)).add("b c.parquet", ids(2))
     (tmp_path / "b c.parquet").unlink()
-    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
-    try:
-        with pytest.raises(errors.DataFileMissing, match=r"b c\.parquet"):
-            table.frame(spark)
-    finally:
-        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+    ignored = {"spark.sql.files.ignoreMissingFiles": "true"}
+    with session_settings(spark, ignored), pytest.raises(errors.DataFileMissing, match=r"b c\.parquet"):
+        table.frame(spark)
 
 
 def test_a_file_that_is_lost_or_damaged_later_raises_whatever_the_session_ignores(spark: Any, tmp_path: Path) -> None:
-    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
-    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
-    try:
+    with session_settings(spark, {f"spark.sql.files.ignore{what}Files": "true" for what in ("Missing", "Corrupt")}):
         table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(1)).add("b.parquet", ids(2))
         frame = table.frame(spark)
         (tmp_path / "b.parquet").write_bytes(b"PAR1 this is no parquet file PAR1")
@@ -468,9 +433,6 @@ def test_a_file_that_is_lost_or_damaged_later_raises_whatever_the_session_ignore
         with pytest.raises(Exception, match="FAILED_READ_FILE"):
             table.add("c.parquet", ids(3))
             frame.collect()
-    finally:
-        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
-        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
 
 
 def test_what_cannot_be_read_is_refused_in_a_sentence(spark: Any, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.maintenance.optimize import jobs as module
-from tests.dml.tables import rows_of
-from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids
+from tests.dml.tables import row_ids_of, rows_of
+from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made
 
 pytestmark = pytest.mark.spark
 
@@ -32,11 +32,11 @@ def test_compaction(spark: Any, tmp_path: Path, partition_by: tuple[str, ...], p
     if properties:
         table.delete("id % 7 = 3")
     before = rows_of(table)
-    ids = row_ids(table) if "delta.enableRowTracking" in properties else {}
+    ids = row_ids_of(table) if "delta.enableRowTracking" in properties else {}
     result = table.optimize(spark=spark)
     assert rows_of(table) == before
     assert result.metrics["numAddedFiles"] == len(files_of(table)) == (3 if partition_by else 1)
-    assert not ids or row_ids(table) == ids
+    assert not ids or row_ids_of(table) == ids
     assert sum(file["num_records"] for file in files_of(table)) == len(before)
 
 
@@ -50,12 +50,12 @@ def test_rows_are_ordered_and_none_is_lost_or_doubled(
     if properties:
         table.delete("id % 7 = 3")
     before = rows_of(table)
-    ids = row_ids(table) if properties else {}
+    ids = row_ids_of(table) if properties else {}
     size = sum(file["size"] for file in files_of(table))
     result = table.optimize(zorder_by=columns, spark=spark, target_file_bytes=size // 4)
     assert rows_of(table) == before
     assert result.metrics["numAddedFiles"] == len(files_of(table)) == 4
-    assert not ids or row_ids(table) == ids
+    assert not ids or row_ids_of(table) == ids
     counts = [file["num_records"] for file in files_of(table)]
     assert sum(counts) == len(before) and max(counts) <= 2.5 * len(before) / 4
 
@@ -117,9 +117,7 @@ def test_the_sessions_settings_stay(spark: Any, tmp_path: Path) -> None:
     assert [spark.conf.get(name) for name in names] == before
 
 
-def test_what_one_engine_cannot_rewrite_the_other_does(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_engine_cannot_do_the_other_does(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     days = pa.array([-(1970 - 1500) * 365], pa.int32()).cast(pa.date32())
     metadata = {b"org.apache.spark.legacyDateTime": b"", b"org.apache.spark.version": b"3.5.0"}

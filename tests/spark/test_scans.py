@@ -12,6 +12,7 @@ from deltaskip.errors import DataFileMissing
 from tests import corpus
 from tests.extent import extent
 from tests.looped import looped
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -42,12 +43,9 @@ def test_a_zone_less_literal_is_read_in_the_sessions_zone(spark: Any, shared: Pa
     table = DeltaTable(corpus.table("gen__part_types").path)
     everything = table.scan().to_spark(spark)
     for zone in ("UTC", "America/Los_Angeles", "Asia/Tokyo"):
-        spark.conf.set("spark.sql.session.timeZone", zone)
-        try:
+        with session_zone(spark, zone):
             for where in ("pts >= '2024-03-09 22:00:00'", "pts < '2024-03-10 11:30:00.25'", "hour(pts) = 2"):
                 assert table.scan(where=where).to_spark(spark).count() == everything.where(where).count()
-        finally:
-            spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_a_vacuumed_file_is_named(spark: Any, shared: Path) -> None:

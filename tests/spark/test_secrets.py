@@ -36,16 +36,12 @@ ACTS: dict[str, Callable[[Path, Any], object]] = {
     "to_spark": lambda folder, spark: table(folder).scan("id > 5").to_spark(spark),
     "append": lambda folder, spark: table(folder).append(spark.range(1).selectExpr("id", "'a' AS p")),
     "delete": lambda folder, spark: table(folder).delete("id = 5", spark=spark),
-    "merge": lambda folder, spark: (
-        table(folder)
-        .merge(spark.range(1), "t.id = s.id", source_alias="s", target_alias="t")
-        .when_matched_delete()
-        .execute()
-    ),
+    "merge": lambda folder, spark: (table(folder) .merge(spark.range(1), "t.id = s.id", source_alias="s",
+        target_alias="t") .when_matched_delete() .execute()),
     "view": lambda folder, spark: ds.register_view(spark, "of_secrets", table(folder)),
     "statement": lambda folder, spark: warehouse(folder).sql(spark, "SHOW TABLES IN db"),
     "recompute_stats": lambda folder, spark: table(folder).recompute_stats(spark, resume=False),
-}
+}  # fmt: skip
 
 
 @pytest.fixture

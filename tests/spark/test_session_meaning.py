@@ -86,13 +86,9 @@ CASES: list[tuple[Mapping[str, str], Sequence[str]]] = [
     ({"spark.sql.legacy.nobodyKnows": "1"}, ["id = 3", "s = 'b'"]),
 ]  # fmt: skip
 OWN = [
-    "upper(s) = 'X'",
-    "upper(s) <> 'X'",
-    "UPPER(s) = 'A' OR id = 3",
-    "nvl(id, 1) = 1",
-    "id = 3",
+    "upper(s) = 'X'", "upper(s) <> 'X'", "UPPER(s) = 'A' OR id = 3", "nvl(id, 1) = 1", "id = 3",
     "s BETWEEN 'a' AND 'b'",
-]
+]  # fmt: skip
 VARIABLES = ["id = chosen", "id > session.chosen", "id <> chosen AND id < 5"]
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import deltaskip as ds
 from deltaskip.spark.read import session_facts
-from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write import parquet_writes
 
 pytestmark = pytest.mark.spark
@@ -27,20 +27,9 @@ READS: dict[str, Callable[[Any, ds.DeltaTable], Any]] = {
 CHANGES: dict[str, tuple[Callable[[Any, ds.DeltaTable], Any], list[int]]] = {
     "delete": (lambda spark, table: table.delete(WHERE, spark=spark), [0, 1]),
     "update": (lambda spark, table: table.update({"id": "id + 10"}, WHERE, spark=spark), [0, 1, 12]),
-    "merge": (
-        lambda spark, table: (
-            table.merge(
-                spark.createDataFrame([(0,), (1,), (2,)], "id LONG"),
-                f"t.id = s.id AND {WHERE}",
-                source_alias="s",
-                target_alias="t",
-            )
-            .when_matched_delete()
-            .execute()
-        ),
-        [0, 1],
-    ),
-}
+    "merge": (lambda spark, table: (table.merge(spark.createDataFrame([(0,), (1,), (2,)], "id LONG"),
+        f"t.id = s.id AND {WHERE}", source_alias="s", target_alias="t") .when_matched_delete() .execute()), [0, 1]),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -76,9 +65,7 @@ def test_reads_are_planned_again(spark: Any, table: ds.DeltaTable, changing: lis
 
 
 @pytest.mark.parametrize("door", READS)
-def test_reads_are_refused_if_the_settings_change_each_time(
-    spark: Any, table: ds.DeltaTable, changing: list[str], door: str
-) -> None:
+def test_reads_are_refused_if_settings_change(spark: Any, table: ds.DeltaTable, changing: list[str], door: str) -> None:
     changing += ["Asia/Tokyo", "UTC"] * 10
     with pytest.raises(ds.InvalidArgument, match="changed each time while a read was planned: give each thread"):
         READS[door](spark, table)
@@ -93,9 +80,7 @@ def test_changes_are_planned_again(spark: Any, table: ds.DeltaTable, changing: l
     assert not changing
 
 
-def test_a_job_that_writes_does_not_change_the_settings_of_other_threads(
-    spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_do_not_change_others_settings(spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     write = described_jobs
 
@@ -104,12 +89,9 @@ def test_a_job_that_writes_does_not_change_the_settings_of_other_threads(
         return write(*args)
 
     monkeypatch.setattr(parquet_writes, "described_jobs", looking)
-    spark.conf.set(TYPE, "INT96")
-    try:
+    with session_settings(spark, {TYPE: "INT96"}):
         table.append(spark.sql("SELECT 7L AS id, timestamp_seconds(7) AS ts"))
         table.optimize(spark=spark)
-    finally:
-        spark.conf.unset(TYPE)
     assert set(seen) == {"INT96"}
     [path] = table.refresh().scan().paths()
     assert pq.read_metadata(path).row_group(0).column(1).physical_type == "INT64"

@@ -29,35 +29,22 @@ OLD_INSTANT, INSTANT = datetime(1500, 3, 1, 12, tzinfo=UTC), datetime(2024, 2, 2
 
 USUAL: dict[str, str] = {}
 SETTINGS: tuple[Mapping[str, str], ...] = (
-    {
-        "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
-        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
-        "spark.sql.parquet.outputTimestampType": "INT96",
-        "spark.sql.parquet.writeLegacyFormat": "true",
-        "spark.sql.parquet.fieldId.write.enabled": "false",
-        "mapreduce.output.basename": "_hidden",
-    },
-    {
-        "spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION",
-        "spark.sql.parquet.int96RebaseModeInRead": "EXCEPTION",
+    {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY", "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY", "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.outputTimestampType": "INT96", "spark.sql.parquet.writeLegacyFormat": "true",
+        "spark.sql.parquet.fieldId.write.enabled": "false", "mapreduce.output.basename": "_hidden"},
+    {"spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION", "spark.sql.parquet.int96RebaseModeInRead": "EXCEPTION",
         "spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION",
-        "spark.sql.parquet.int96RebaseModeInWrite": "EXCEPTION",
-        "mapreduce.output.basename": ".hidden",
+        "spark.sql.parquet.int96RebaseModeInWrite": "EXCEPTION", "mapreduce.output.basename": ".hidden",
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
-        "mapreduce.fileoutputcommitter.algorithm.version": "1",
-        "parquet.summary.metadata.level": "ALL",
+        "mapreduce.fileoutputcommitter.algorithm.version": "1", "parquet.summary.metadata.level": "ALL",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,text",
-        "spark.sql.parquet.enableVectorizedReader": "false",
-        "parquet.writer.version": "PARQUET_2_0",
-        "parquet.bloom.filter.enabled": "true",
-        "parquet.enable.dictionary": "false",
-        "parquet.column.statistics.enabled": "false",
-    },
-)
+        "spark.sql.parquet.enableVectorizedReader": "false", "parquet.writer.version": "PARQUET_2_0",
+        "parquet.bloom.filter.enabled": "true", "parquet.enable.dictionary": "false",
+        "parquet.column.statistics.enabled": "false"},
+)  # fmt: skip
 
 
 def rows(first: int, count: int, day: date = OLD_DAY, instant: datetime = OLD_INSTANT) -> pa.Table:
@@ -180,9 +167,7 @@ def test_jobs_compress_files_as_the_table_says_or_else_as_the_session_does(spark
     assert codecs({"delta.parquet.compression.codec": "zstd"}) == {"ZSTD"}
 
 
-def test_a_write_whose_files_lack_rows_of_the_job_is_not_committed(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_lacks_rows_is_not_committed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.spark.write import parquet_writes, write_dataframe
 
     listed = parquet_writes.write_parquet
@@ -196,9 +181,7 @@ def test_a_write_whose_files_lack_rows_of_the_job_is_not_committed(
 
 
 @pytest.mark.usefixtures("found_by_a_job")
-def test_a_missing_or_damaged_file_is_an_error_although_the_session_ignores_such_files(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_a_missing_or_damaged_file_is_an_error_where_the_session_ignores_it(spark: Any, tmp_path: Path) -> None:
     settings = {"spark.sql.files.ignoreMissingFiles": "true", "spark.sql.files.ignoreCorruptFiles": "true"}
 
     def check(damage: str) -> None:
@@ -358,9 +341,7 @@ def test_a_struct_is_not_null_because_files_lack_the_fields_that_are_read(spark:
         each(("none", "name", "id"), check)
 
 
-def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything_else(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_strict_store_assignment_stores_what_spark_widens_and_nothing_else(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql.types import _parse_datatype_string
 
     from deltaskip.rows.store import assignable, widens
@@ -368,15 +349,9 @@ def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything
 
     names = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "DATE"]
     names += [
-        "TIMESTAMP",
-        "TIMESTAMP_NTZ",
-        "DECIMAL(2,0)",
-        "DECIMAL(9,0)",
-        "DECIMAL(10,0)",
-        "DECIMAL(12,2)",
-        "DECIMAL(20,0)",
+        "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL(2,0)", "DECIMAL(9,0)", "DECIMAL(10,0)", "DECIMAL(12,2)", "DECIMAL(20,0)",
         "DECIMAL(38,18)",
-    ]
+    ]  # fmt: skip
     jvm, types = spark._jvm, {name: _parse_datatype_string(name).json() for name in names}
     java = {name: jvm.org.apache.spark.sql.types.DataType.fromJson(text) for name, text in types.items()}
     cast = jvm.org.apache.spark.sql.catalyst.expressions.Cast
@@ -403,9 +378,7 @@ def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything
 
 
 @pytest.mark.usefixtures("found_by_a_job")
-def test_deletion_vectors_are_read_and_written_by_sessions_that_read_parquet_by_its_other_source(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_deletion_vectors_are_read_and_written_with_the_other_parquet_source(spark: Any, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
     table.append(pa.table({"id": range(10)}))
     table.delete("id = 3")

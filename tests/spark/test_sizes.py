@@ -71,9 +71,7 @@ def test_the_size_of_a_frame_is_that_of_its_files_and_columns(spark: Any, tmp_pa
     each(DOORS, check)
 
 
-def test_the_size_of_a_frame_planned_on_spark_decides_how_it_is_joined(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_size_of_a_frame_decides_its_join(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planned_files, "COMMIT_BYTES", 0)
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING")
     for number in range(3):

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.spark.write.stored_text import ALLOW_REFLECTION, _Parsed, _problem, _Tokens
 from tests.builder import TableBuilder
 from tests.extent import some
@@ -23,53 +24,31 @@ _HOME = "'java.lang.System', 'getProperty', 'user.home'"
 
 # Texts that run code of somebody else, or read what is no value of the row. {0} is a call of the function `reflect`.
 REFUSED = (
-    f"reflect({_HOME})",
-    f"java_method({_HOME})",
-    f"TRY_Reflect({_HOME})",
-    f"`Java_Method`({_HOME})",
-    f"builtin.reflect({_HOME})",
-    f"system . builtin . `reflect`({_HOME})",
-    f"IDENTIFIER('java_' || 'method')({_HOME})",
+    f"reflect({_HOME})", f"java_method({_HOME})", f"TRY_Reflect({_HOME})", f"`Java_Method`({_HOME})",
+    f"builtin.reflect({_HOME})", f"system . builtin . `reflect`({_HOME})", f"IDENTIFIER('java_' || 'method')({_HOME})",
     f"upper(concat('a', reflect({_HOME})))",
     f"element_at(transform(array(v), x -> reflect({_HOME})), 1)",
     f"aggregate(array(v), '', (a, x) -> concat(a, java_method({_HOME})))",
-    f"CASE WHEN v = 'a' THEN reflect({_HOME}) ELSE v END",
-    f"v || /* ' */ reflect({_HOME}) /* ' */",
-    f"v -- \\\n || 'x'\n || reflect({_HOME})",
-    f"v -- ' \r || reflect({_HOME}) -- '",
-    f"concat('\\'', reflect({_HOME}), '\\'')",
-    f"concat(r'\\', reflect({_HOME}), r'\\')",
-    f"v) || reflect({_HOME}) || (v",
-    "stored_text_udf(v)",
-    "`Stored_Text_UDF`(v)",
-    "session.stored_text_udf(v)",
-    "stored_text_sql(v)",
-    "spark_catalog.default.stored_text_udf(v)",
+    f"CASE WHEN v = 'a' THEN reflect({_HOME}) ELSE v END", f"v || /* ' */ reflect({_HOME}) /* ' */",
+    f"v -- \\\n || 'x'\n || reflect({_HOME})", f"v -- ' \r || reflect({_HOME}) -- '",
+    f"concat('\\'', reflect({_HOME}), '\\'')", f"concat(r'\\', reflect({_HOME}), r'\\')",
+    f"v) || reflect({_HOME}) || (v", "stored_text_udf(v)", "`Stored_Text_UDF`(v)", "session.stored_text_udf(v)",
+    "stored_text_sql(v)", "spark_catalog.default.stored_text_udf(v)",
     "from_avro(CAST(v AS BINARY), '\"string\"', map('avroSchemaUrl', 'file:/tmp/schema'))",
     "from_protobuf(CAST(v AS BINARY), 'java.lang.System')",
     "from_xml(v, 'a STRING', map('rowValidationXSDPath', '/etc/hostname')).a",
-    "(SELECT max(id) FROM range(3))",
-    "IF(EXISTS (SELECT 1), v, v)",
-    "IF(v IN (SELECT 'a'), v, v)",
-    "IF(v IN (FROM range(3) SELECT 'a'), v, v)",
-    "'${env:HOME}'",
-    "concat('${spark.app.name}', v)",
+    "(SELECT max(id) FROM range(3))", "IF(EXISTS (SELECT 1), v, v)", "IF(v IN (SELECT 'a'), v, v)",
+    "IF(v IN (FROM range(3) SELECT 'a'), v, v)", "'${env:HOME}'", "concat('${spark.app.name}', v)",
     "'${system:user.name}'",
-)
+)  # fmt: skip
 ACCEPTED = (
-    "v",
-    "upper(v)",
-    "`Lower`(v)",
+    "v", "upper(v)", "`Lower`(v)",
     "concat(v, 'reflect(1)', \"java_method('a')\", '(SELECT 1)', '$ { } ${} $a')",
     "CAST(CAST(v AS DECIMAL(10, 2)) AS STRING)",
     "CASE WHEN (v) IN ('a', 'b') AND NOT (v LIKE 'x%') THEN (v) ELSE ('q') END",
-    "substring(v FROM 1 FOR 2)",
-    "TRIM(BOTH 'x' FROM v)",
-    "array_join(transform(array(v), x -> upper(x)), ',')",
-    "named_struct('reflect', v).reflect",
-    "coalesce(v, current_user())",
-    "date_format(DATE '2024-01-01', 'yyyy')",
-)
+    "substring(v FROM 1 FOR 2)", "TRIM(BOTH 'x' FROM v)", "array_join(transform(array(v), x -> upper(x)), ',')",
+    "named_struct('reflect', v).reflect", "coalesce(v, current_user())", "date_format(DATE '2024-01-01', 'yyyy')",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -173,11 +152,8 @@ def test_every_door_refuses_and_a_trusting_handle_or_session_does_not(session: A
             with pytest.raises(UnsupportedFeature, match="calls reflect"):
                 write(DeltaTable(table.uri))
     table = tables(tmp_path / "session", f"reflect({_HOME})")["generated"]
-    session.conf.set(ALLOW_REFLECTION, "true")
-    try:
+    with session_settings(session, {ALLOW_REFLECTION: "true"}):
         table.append(session.range(1).selectExpr("'a' AS v"))
-    finally:
-        session.conf.unset(ALLOW_REFLECTION)
     assert table.scan().to_arrow()["g"].to_pylist() == [str(Path.home())]
 
 

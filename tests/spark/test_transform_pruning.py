@@ -126,9 +126,7 @@ def predicates(case: Case, chance: random.Random) -> list[tuple[str, bool]]:
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
-def test_partitions_with_matching_rows_are_kept_and_no_others(
-    spark: Any, tmp_path: Path, case: Case, seed: int
-) -> None:
+def test_partitions_with_matching_rows_are_kept_alone(spark: Any, tmp_path: Path, case: Case, seed: int) -> None:
     chance = random.Random(f"{case.type} {seed}")
     writer, reader = (chance.choice(ZONES) if case.type == TIMESTAMP or seed else "UTC" for _ in range(2))
     values = typed_array([*case.domain, None], arrow_type(case.type))

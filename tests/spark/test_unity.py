@@ -48,9 +48,7 @@ def test_statements_of_sql_go_through_the_catalog(server: UnityServer, spark: An
 
 
 @pytest.mark.long
-def test_executors_read_commits_where_the_catalog_has_them(
-    server: UnityServer, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_executors_read_the_catalog_s_commits(server: UnityServer, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cat = UnityCatalog(server.url, "main")
     table = cat.create_table("db.t", "id BIGINT, name STRING")
     with monkeypatch.context() as patch:

@@ -17,6 +17,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, Ro
 from tests.dml.tables import DDL, actions_of, files_below, row_ids_of, rows, rows_of
 from tests.dml.test_sequences import Row
 from tests.dml.test_update import images_of
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -39,9 +40,7 @@ def found(table: DeltaTable, spark: Any) -> list[Row]:
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [FEED, {**FEED, **VECTORS}, {**FEED, **VECTORS, **IDS}])
 @pytest.mark.parametrize("where", ["x > 4 AND x < 10", "p = 'a' OR id = 4", None])
-def test_images_are_the_rows_before_and_after(
-    spark: Any, tmp_path: Path, properties: dict[str, str], where: str | None
-) -> None:
+def test_images_are_before_and_after(spark: Any, tmp_path: Path, properties: dict[str, str], where: str | None) -> None:
     table = made(tmp_path, DDL, rows(range(12)), ("p",), **properties)
     before = {row["id"]: row for row in rows_of(table)}
     table.update({"x": "x * 100 + CAST(rand() * 50 AS INT)", "p": "'zz'"}, where, spark)
@@ -162,9 +161,7 @@ def test_collated_columns_are_compared_by_their_collation(spark: Any, tmp_path: 
     "where",
     ["s = 'ÄB'", "s < 'b'", "s >= 'ab' AND id > 2", "s IN ('ab', 'Z ')", "NOT (s <=> 'äb')", "s > 'A' AND s <= 'ß'"],
 )
-def test_rows_of_a_collated_condition_are_those_of_spark_also_without_a_session(
-    spark: Any, tmp_path: Path, collation: str, where: str
-) -> None:
+def test_collated_conditions_have_the_rows_of_spark(spark: Any, tmp_path: Path, collation: str, where: str) -> None:
     strings = ["ab", "AB", "äb", "ÄB", "a\u0308B", "b", "B ", "ss", "ß", "z", "Z ", "", None, "ab "]
     data = pa.table({"id": range(len(strings)), "s": strings})
     ddl = f"id BIGINT, s STRING COLLATE {collation}"
@@ -178,9 +175,7 @@ def test_rows_of_a_collated_condition_are_those_of_spark_also_without_a_session(
 
 
 @pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI"])
-def test_rules_and_new_values_compare_by_the_collation_also_without_a_session(
-    spark: Any, tmp_path: Path, collation: str
-) -> None:
+def test_rules_and_new_values_compare_by_collation_without_one(spark: Any, tmp_path: Path, collation: str) -> None:
     data = pa.table({"id": [1, 2, 3], "s": ["a", "B", "b"]})
     ddl = f"id BIGINT, s STRING COLLATE {collation}, b BOOLEAN"
     table = made(tmp_path, ddl, data, **{"delta.constraints.few": "s IN ('A', 'b', 'ä')"})
@@ -221,9 +216,7 @@ def test_refusals_leave_no_file_and_nothing_persisted(spark: Any, tmp_path: Path
     assert table.refresh().version == 2
 
 
-def test_rows_that_are_found_and_written_differently_are_refused(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_written_differently_are_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, DDL, rows(range(12)), **VECTORS)
     before = files_below(tmp_path / "t")
     one = RowPositions([pa.array([3], pa.int64())])
@@ -270,11 +263,8 @@ def test_values_of_every_type_pass_through_this_process_unchanged(
         return sorted(str(row) for row in rows.collect())
 
     before = texts()
-    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
-    try:
+    with session_zone(spark, "America/Los_Angeles"):
         changed = DeltaTable(table.uri).update({"id": "id + 1000"}, "id % 4 = 1 OR hash(id) = 0", spark)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert changed.metrics["numUpdatedRows"] == 10
     assert texts() == before
     assert DeltaTable(table.uri).scan("id >= 1000").to_spark(spark).count() == 10

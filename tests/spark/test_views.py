@@ -73,9 +73,7 @@ def test_other_names_are_those_of_the_session(spark: Any, table: ds.DeltaTable) 
         ds.sql(spark, "SELECT * FROM orders")
 
 
-def test_a_view_is_planned_as_its_session_understands_it_while_another_is_active(
-    spark: Any, table: ds.DeltaTable
-) -> None:
+def test_a_view_is_planned_as_its_own_session_understands_it(spark: Any, table: ds.DeltaTable) -> None:
     own = spark.newSession()
     own.sql("DECLARE VARIABLE chosen_id INT DEFAULT 3")
     spark.sql("SELECT 1").collect()

@@ -37,36 +37,22 @@ PROPERTIES = {
 NTZ = {"spark.sql.timestampType": "TIMESTAMP_NTZ"}
 _VARIABLES = {"x": "hidden", "y": "id", "env:HOME": "no"}
 ODD_SETTINGS = {
-    **NTZ,
-    **_VARIABLES,
-    "spark.sql.parser.escapedStringLiterals": "true",
+    **NTZ, **_VARIABLES, "spark.sql.parser.escapedStringLiterals": "true",
     "spark.sql.legacy.consecutiveStringLiterals.enabled": "true",
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true",
     "spark.sql.legacy.bangEqualsNot": "true",
     "spark.sql.legacy.castComplexTypesToString.enabled": "true",
-    "spark.sql.legacy.timeParserPolicy": "LEGACY",
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
-    "spark.sql.ansi.enforceReservedKeywords": "true",
+    "spark.sql.legacy.timeParserPolicy": "LEGACY", "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true", "spark.sql.ansi.enforceReservedKeywords": "true",
     "spark.sql.caseSensitive": "true",
-}
+}  # fmt: skip
 OTHER_SETTINGS = [
-    {
-        **NTZ,
-        "spark.sql.variable.substitute": "false",
-        "spark.sql.preserveCharVarcharTypeInfo": "true",
-        "spark.sql.legacy.sizeOfNull": "true",
-        "spark.sql.legacy.setopsPrecedence.enabled": "true",
-    },
-    {
-        **_VARIABLES,
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-        "spark.sql.storeAssignmentPolicy": "LEGACY",
-        "spark.sql.legacy.charVarcharAsString": "true",
-        "spark.sql.readSideCharPadding": "false",
-    },
-]
+    {**NTZ, "spark.sql.variable.substitute": "false", "spark.sql.preserveCharVarcharTypeInfo": "true",
+        "spark.sql.legacy.sizeOfNull": "true", "spark.sql.legacy.setopsPrecedence.enabled": "true"},
+    {**_VARIABLES, "spark.sql.ansi.enabled": "false", "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.sql.storeAssignmentPolicy": "LEGACY", "spark.sql.legacy.charVarcharAsString": "true",
+        "spark.sql.readSideCharPadding": "false"},
+]  # fmt: skip
 # The given times have the other type of the two, which store assignment converts.
 GIVEN = T.StructType([
     T.StructField("id", T.IntegerType()), T.StructField("ts", T.TimestampNTZType()),

@@ -62,9 +62,7 @@ def expected(lake: Any, query: str, chosen: dict[str, Any], apart: bool) -> Coun
 
 
 @pytest.mark.parametrize(("query", "chosen", "apart"), QUERIES, ids=[each for each, *_ in QUERIES])
-def test_a_query_without_a_session_has_the_changes_of_the_method(
-    lake: Any, query: str, chosen: dict[str, Any], apart: bool
-) -> None:
+def test_without_a_session_changes_are_the_same(lake: Any, query: str, chosen: dict[str, Any], apart: bool) -> None:
     wanted = expected(lake, query, chosen, apart)
     assert wanted
     found = lake.sql(query.format("db.t"))
@@ -82,9 +80,7 @@ def test_a_query_without_a_session_has_the_changes_of_the_method(
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("query", "chosen", "apart"), QUERIES, ids=[each for each, *_ in QUERIES])
-def test_a_query_of_a_session_has_the_changes_of_the_method(
-    spark: Any, lake: Any, query: str, chosen: dict[str, Any], apart: bool
-) -> None:
+def test_a_query_has_the_same_changes(spark: Any, lake: Any, query: str, chosen: dict[str, Any], apart: bool) -> None:
     wanted = expected(lake, query, chosen, apart)
     assert keys([row.asDict() for row in lake.sql(spark, query.format("db.t")).collect()]) == wanted
     if not apart:

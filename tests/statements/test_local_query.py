@@ -93,9 +93,7 @@ def test_names_in_backquotes_are_names_in_every_query(folder: Path) -> None:
     assert ds.sql(None, query).to_pylist() == [{"rows": 12}]
 
 
-def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_reads_only_its_files_row_groups_and_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[ScanMetrics] = []
     monkeypatch.setattr(ds.TableScan, "note_metrics", lambda self, metrics, *_: read.append(metrics))
     for text in (
@@ -109,9 +107,7 @@ def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
         assert one.files == 1, (text, one)
 
 
-def test_totals_first_rows_and_distinct_partitions_are_answered_as_a_catalog_does(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_totals_first_rows_and_partitions_are_as_of_a_catalog(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     monkeypatch.setattr(ds.TableScan, "note_metrics", lambda self, metrics, *_: read.append(metrics.files))
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
@@ -140,9 +136,7 @@ LEFT = [
 ]  # fmt: skip
 
 
-def test_filters_that_duckdb_keeps_to_itself_skip_files_and_change_no_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_filters_that_duckdb_keeps_skip_files_and_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 
     monkeypatch.chdir(tmp_path)
@@ -327,9 +321,7 @@ def test_a_missing_duckdb_says_what_to_install_and_what_works(folder: Path, monk
         ds.sql("SELECT sum(id) FROM 'names'")
 
 
-def test_explain_names_the_files_of_each_table_and_what_joins_save(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_explain_names_each_table_s_files_and_what_joins_save(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.statements.local_query._LEAST_BYTES", 0)
     ds.write("keys", [{"id": number, "label": f"l{number}"} for number in range(12)])
     text = "EXPLAIN SELECT o.id FROM {t} o JOIN 'keys' k ON o.id = k.id WHERE k.label = 'l7'"

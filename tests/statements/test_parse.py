@@ -76,17 +76,13 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
         ("DESCRIBE a.t@v12", StatementTable(("a", "t"), 12)),
         ("DESCRIBE t@20260131120000123", StatementTable(("t",), None, "'2026-01-31 12:00:00.123'")),
         ("DESCRIBE t TIMESTAMP AS OF '2026-01-01'", StatementTable(("t",), None, "'2026-01-01'")),
-        (
-            "DESCRIBE t FOR SYSTEM_TIME AS OF date_sub(current_date(), 1)",
-            StatementTable(("t",), None, "date_sub(current_date(), 1)"),
-        ),
-        (
-            "DESCRIBE t TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
-            StatementTable(("t",), None, "current_timestamp() - INTERVAL 1 DAY"),
-        ),
+        ("DESCRIBE t FOR SYSTEM_TIME AS OF date_sub(current_date(), 1)",
+            StatementTable(("t",), None, "date_sub(current_date(), 1)")),
+        ("DESCRIBE t TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
+            StatementTable(("t",), None, "current_timestamp() - INTERVAL 1 DAY")),
         ("DESCRIBE t TIMESTAMP AS OF TIMESTAMP '2026-01-01'", StatementTable(("t",), None, "TIMESTAMP '2026-01-01'")),
     ],
-)
+)  # fmt: skip
 def test_time_travel_in_names(text: str, name: StatementTable) -> None:
     found = parse_statement(text)
     assert isinstance(found, DescribeTable)

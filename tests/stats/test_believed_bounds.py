@@ -184,9 +184,7 @@ def test_a_decimal_is_as_doubtful_in_a_struct_as_in_its_text() -> None:
         (t.DecimalType(20, 0), pa.decimal128(20, 0), [Decimal(n) for n in (5, 2**63 - 1, 2**63, 10**19)]),
     ],
 )  # fmt: skip
-def test_a_row_group_is_never_narrower_than_its_files(
-    type_: t.DataType, stored: pa.DataType, values: list[Any]
-) -> None:
+def test_row_groups_are_never_narrower_than_files(type_: t.DataType, stored: pa.DataType, values: list[Any]) -> None:
     """Every pair of files, whose footer has the outermost of the two bounds."""
     column = field(type_)
     for one in values:

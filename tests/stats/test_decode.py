@@ -79,9 +79,7 @@ NOON = 1_577_959_872_000_000
         (DATE, "2020-01-02", 18263, 18263),
     ],
 )
-def test_dates_and_timestamps_are_bounds_in_their_full_form_only(
-    type_: DataType, text: str, low: int | None, high: int | None
-) -> None:
+def test_dates_and_timestamps_are_bounds_in_full(type_: DataType, text: str, low: int | None, high: int | None) -> None:
     arrays = pa.array([text, None]), pa.array([STRING_KIND] * 2, pa.uint8())
     assert from_text(*arrays, _field(type_), "min").to_pylist() == [low, None]
     assert from_text(*arrays, _field(type_), "max").to_pylist() == [high, None]

@@ -15,11 +15,13 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.stats import compute
 from tests.extent import extent
 from tests.kernels.extremes_twin import thrift_struct
+from tests.looped import looped
 from tests.stats.rowwise import parsed
 
 MR, CPP, RS = "parquet-mr version 1.16.0 (build x)", "parquet-cpp-arrow version 21.0.0", "parquet-rs version 56.0.0"
 OLD_MR = "parquet-mr version 1.8.3"
 PHOTON = "parquet-mr compatible Photon version 0.2 (build 14.3)"
+WRITERS = [MR, CPP, RS, PHOTON, "impala", ""]
 PHYSICAL: dict[t.DataType, dict[int, Any]] = {
     t.LONG: {1: 2},
     t.INTEGER: {1: 1},
@@ -28,6 +30,12 @@ PHYSICAL: dict[t.DataType, dict[int, Any]] = {
     t.STRING: {1: 6, 6: 0},
     t.DecimalType(20, 2): {1: 7, 2: 9, 6: 5, 7: 2, 8: 20},
 }
+
+
+CONTRADICTIONS: list[tuple[t.DataType, Any, Any]] = [
+    (t.LONG, 2, 1), (t.STRING, "b", "a"), (t.DOUBLE, 2.5, 1.5), (t.DOUBLE, float("nan"), 1.5),
+    (t.DecimalType(20, 2), 2, -1),
+]  # fmt: skip
 
 
 def raw(value: Any, type_: t.DataType) -> bytes:
@@ -75,89 +83,71 @@ def found(path: Path, type_: t.DataType, **options: Any) -> Any:
     return tuple(stats.get(group, {}).get("c") for group in ("minValues", "maxValues", "nullCount"))
 
 
-@pytest.mark.parametrize("writer", [MR, CPP, RS, PHOTON, "impala", ""])
-def test_integers_and_dates_are_proved_by_every_writer(tmp_path: Path, writer: str) -> None:
-    both = [statistics(t.LONG, -5, 7, 1), statistics(t.LONG, -9, 3, 2)]
-    assert found(footer(tmp_path, t.LONG, both, writer), t.LONG) == (-9, 7, 3)
-    recent = [statistics(t.DATE, 0, 1)]
-    assert found(footer(tmp_path, t.DATE, recent, writer), t.DATE) == ("1970-01-01", "1970-01-02", 0)
+NAN, NOTHING = float("nan"), (None, None, 0)
+CENTS = t.DecimalType(20, 2)
+ONE = statistics(t.LONG, 1, 2)
+NULLS = statistics(t.LONG, None, None, 10)
+DOUBLES = statistics(t.DOUBLE, 1.5, 2.5)
+EXACT = {"min_exact": True, "max_exact": True}
+# Type, statistics of each row group, writers, what is found; and what else is said of the footer.
+PROOFS: dict[str, list[tuple[t.DataType, list[dict[int, Any]], list[str], Any, dict[str, Any]]]] = {
+    "integers and dates are proved by every writer": [
+        (t.LONG, [statistics(t.LONG, -5, 7, 1), statistics(t.LONG, -9, 3, 2)], WRITERS, (-9, 7, 3), {}),
+        (t.DATE, [statistics(t.DATE, 0, 1)], WRITERS, ("1970-01-01", "1970-01-02", 0), {})],
+    "old fields and missing column orders prove nothing": [
+        (t.LONG, [statistics(t.LONG, None, None, old_min=raw(1, t.LONG), old_max=raw(2, t.LONG))], [CPP], NOTHING, {}),
+        (t.LONG, [ONE], [CPP], NOTHING, {"orders": False})],
+    "one row group without statistics leaves all unproved": [
+        (t.LONG, [ONE, {}], [CPP], (None, None, None), {}),
+        (t.LONG, [ONE, statistics(t.LONG, 1, None)], [CPP], NOTHING, {})],
+    "a row group of nulls needs no bounds": [
+        (t.LONG, [NULLS, ONE], [CPP], (1, 2, 10), {}), (t.LONG, [NULLS, NULLS], [CPP], (None, None, 20), {})],
+    "statistics that contradict each other prove nothing": [
+        (type_, [statistics(type_, low, high)], [MR], NOTHING, {}) for type_, low, high in CONTRADICTIONS],
+    "a null count that is missing or impossible is none": [
+        (t.LONG, [statistics(t.LONG, 1, 2, nulls)], [CPP], (1, 2, known), more)
+        for nulls in (None, -1, 11) for known, more in ((None, {}), (0, {"repetition": 0}))],
+    "only parquet-mr proves that there is no NaN": [
+        (t.DOUBLE, [DOUBLES], [MR], (1.5, 2.5, 0), {}), (t.DOUBLE, [DOUBLES], [OLD_MR, PHOTON, CPP, RS], NOTHING, {})],
+    "NaN is the maximum of parquet-mr in any row group": [
+        (t.DOUBLE, [statistics(t.DOUBLE, *chunk) for chunk in chunks], [MR], (low, "NaN", 0), {})
+        for low, *chunks in ((0.5, (1.5, NAN), (0.5, 2.5)), (0.5, (0.5, 2.5), (1.5, NAN)),
+                             (0.5, (NAN, NAN), (0.5, 2.5)), ("NaN", (NAN, NAN)))],
+    "a writer that counts NaN leaves it out of the bounds": [
+        (t.DOUBLE, [statistics(t.DOUBLE, 1.5, 2.5, nan_count=count)], [MR], known, {})
+        for count, known in ((0, (1.5, 2.5, 0)), (3, NOTHING))],
+    "days before 1582 are known from writers without another calendar": [
+        (t.DATE, [statistics(t.DATE, -200_000, 0)], writers, known, {}) for writers, known in (
+            ([CPP, RS, "Polars (python) version 2.1.0"], ("1422-06-03", "1970-01-01", 0)), ([MR, ""], NOTHING))],
+    "strings are proved by flags or by writers that do not cut": [
+        (t.STRING, [statistics(t.STRING, "a", "b", **flags)], writers, known, {}) for flags, writers, known in (
+            (EXACT, [MR, CPP, RS, "unknown"], ("a", "b", 0)), ({}, [MR, CPP], ("a", "b", 0)),
+            ({}, [RS, "unknown"], NOTHING), ({**EXACT, "max_exact": False}, [MR, CPP, RS, "unknown"], NOTHING),
+            ({**EXACT, "min_exact": False}, [MR, CPP, RS, "unknown"], NOTHING))],
+    "numbers that are said to be cut prove nothing": [
+        (t.LONG, [statistics(t.LONG, 1, 2, min_exact=True, max_exact=False)], [CPP], NOTHING, {})],
+    "decimals in bytes are proved by writers that compare numbers": [
+        (CENTS, [statistics(CENTS, -350, 125)], writers, known, {}) for writers, known in (
+            ([MR, CPP], (-3.5, 1.25, 0)), ([RS, OLD_MR], NOTHING))],
+    "INT96, unsigned numbers and bytes prove no bounds": [
+        (type_, [{3: 0, 5: b"\x02" + bytes(7), 6: b"\x01" + bytes(7)}], [MR], NOTHING, {"element": element})
+        for element, type_ in (({1: 3}, t.TIMESTAMP), ({1: 2, 6: 14}, t.LONG),
+                               ({1: 2, 10: {10: {1: 64, 2: False}}}, t.LONG), ({1: 6}, t.STRING))],
+    "a bound of the wrong length proves nothing": [(t.LONG, [{3: 0, 5: b"\x02", 6: b"\x01"}], [CPP], NOTHING, {})],
+}  # fmt: skip
 
 
-def test_old_fields_and_missing_column_orders_prove_nothing(tmp_path: Path) -> None:
-    old = statistics(t.LONG, None, None, old_min=raw(1, t.LONG), old_max=raw(2, t.LONG))
-    assert found(footer(tmp_path, t.LONG, [old]), t.LONG) == (None, None, 0)
-    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2)], orders=False), t.LONG) == (None, None, 0)
+@looped("proof", PROOFS)
+def test_what_a_footer_proves(tmp_path: Path, proof: str) -> None:
+    for type_, chunks, writers, known, more in PROOFS[proof]:
+        for writer in writers:
+            assert found(footer(tmp_path, type_, chunks, writer, **more), type_) == known, (type_, chunks, writer)
 
 
-def test_one_row_group_without_statistics_leaves_all_unproved(tmp_path: Path) -> None:
-    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2), {}]), t.LONG) == (None, None, None)
-    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2), statistics(t.LONG, 1, None)]), t.LONG) == (
-        None,
-        None,
-        0,
-    )
-
-
-def test_a_row_group_of_nulls_needs_no_bounds(tmp_path: Path) -> None:
-    nulls = statistics(t.LONG, None, None, 10)
-    assert found(footer(tmp_path, t.LONG, [nulls, statistics(t.LONG, 1, 2)]), t.LONG) == (1, 2, 10)
-    assert found(footer(tmp_path, t.LONG, [nulls, nulls]), t.LONG) == (None, None, 20)
-
-
-@pytest.mark.parametrize(
-    ("type_", "low", "high"),
-    [
-        (t.LONG, 2, 1),
-        (t.STRING, "b", "a"),
-        (t.DOUBLE, 2.5, 1.5),
-        (t.DOUBLE, float("nan"), 1.5),
-        (t.DecimalType(20, 2), 2, -1),
-    ],
-)
-def test_statistics_that_contradict_each_other_prove_nothing(
-    tmp_path: Path, type_: t.DataType, low: Any, high: Any
-) -> None:
-    assert found(footer(tmp_path, type_, [statistics(type_, low, high)], MR), type_) == (None, None, 0)
+@looped("type_, low, high", CONTRADICTIONS)
+def test_nulls_with_bounds_are_not_counted(tmp_path: Path, type_: t.DataType, low: Any, high: Any) -> None:
     nulls_with_bounds = [statistics(type_, high, low, 10), statistics(type_, high, low)]
     assert found(footer(tmp_path, type_, nulls_with_bounds, MR), type_)[2] is None
-
-
-@pytest.mark.parametrize("nulls", [None, -1, 11])
-def test_a_null_count_that_is_missing_or_impossible_is_none(tmp_path: Path, nulls: int | None) -> None:
-    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2, nulls)]), t.LONG) == (1, 2, None)
-    assert found(footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2, nulls)], repetition=0), t.LONG) == (1, 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("writer", "proves"), [(MR, True), (OLD_MR, False), (PHOTON, False), (CPP, False), (RS, False)]
-)
-def test_only_parquet_mr_proves_that_there_is_no_nan(tmp_path: Path, writer: str, proves: bool) -> None:
-    path = footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, 1.5, 2.5)], writer)
-    assert found(path, t.DOUBLE) == ((1.5, 2.5, 0) if proves else (None, None, 0))
-
-
-def test_nan_is_the_maximum_of_parquet_mr_in_any_row_group(tmp_path: Path) -> None:
-    nan = float("nan")
-    for chunks in ([(1.5, nan), (0.5, 2.5)], [(0.5, 2.5), (1.5, nan)], [(nan, nan), (0.5, 2.5)]):
-        path = footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, *chunk) for chunk in chunks], MR)
-        assert found(path, t.DOUBLE) == (0.5, "NaN", 0)
-    assert found(footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, nan, nan)], MR), t.DOUBLE) == ("NaN", "NaN", 0)
-
-
-def test_a_writer_that_counts_nan_leaves_it_out_of_the_bounds(tmp_path: Path) -> None:
-    for count, bounds in ((0, (1.5, 2.5)), (3, (None, None))):
-        path = footer(tmp_path, t.DOUBLE, [statistics(t.DOUBLE, 1.5, 2.5, nan_count=count)], MR)
-        assert found(path, t.DOUBLE) == (*bounds, 0)
-
-
-@pytest.mark.parametrize(
-    ("writer", "known"), [(CPP, True), (RS, True), ("Polars (python) version 2.1.0", True), (MR, False), ("", False)]
-)
-def test_days_before_1582_are_known_from_writers_without_another_calendar(
-    tmp_path: Path, writer: str, known: bool
-) -> None:
-    path = footer(tmp_path, t.DATE, [statistics(t.DATE, -200_000, 0)], writer)
-    assert found(path, t.DATE) == (("1422-06-03", "1970-01-01", 0) if known else (None, None, 0))
 
 
 def test_where_no_row_or_every_row_is_null_those_left_are_so_too(tmp_path: Path) -> None:
@@ -170,45 +160,6 @@ def test_where_no_row_or_every_row_is_null_those_left_are_so_too(tmp_path: Path)
     some = footer(tmp_path, t.LONG, [statistics(t.LONG, 1, 2, 4)])
     assert found(some, t.LONG, deletion_vectors=gone) == (None, None, None)
     assert found(some, t.LONG, mode="auto", deletion_vectors=[pa.array(range(10))]) == (None, None, 0)
-
-
-@pytest.mark.parametrize("writer", [MR, CPP, RS, "unknown"])
-def test_strings_are_proved_by_flags_or_by_writers_that_do_not_cut(tmp_path: Path, writer: str) -> None:
-    def flagged(**flags: bool) -> Any:
-        return found(footer(tmp_path, t.STRING, [statistics(t.STRING, "a", "b", **flags)], writer), t.STRING)
-
-    assert flagged(min_exact=True, max_exact=True) == ("a", "b", 0)
-    assert flagged(min_exact=True, max_exact=False) == flagged(min_exact=False, max_exact=True) == (None, None, 0)
-    assert flagged() == (("a", "b", 0) if writer in (MR, CPP) else (None, None, 0))
-
-
-def test_numbers_that_are_said_to_be_cut_prove_nothing(tmp_path: Path) -> None:
-    cut = statistics(t.LONG, 1, 2, min_exact=True, max_exact=False)
-    assert found(footer(tmp_path, t.LONG, [cut]), t.LONG) == (None, None, 0)
-
-
-@pytest.mark.parametrize(("writer", "proves"), [(MR, True), (CPP, True), (RS, False), (OLD_MR, False)])
-def test_decimals_in_bytes_are_proved_by_writers_that_compare_numbers(
-    tmp_path: Path, writer: str, proves: bool
-) -> None:
-    type_ = t.DecimalType(20, 2)
-    path = footer(tmp_path, type_, [statistics(type_, -350, 125)], writer)
-    assert found(path, type_) == ((-3.5, 1.25, 0) if proves else (None, None, 0))
-
-
-@pytest.mark.parametrize(
-    ("element", "type_"),
-    [({1: 3}, t.TIMESTAMP), ({1: 2, 6: 14}, t.LONG), ({1: 2, 10: {10: {1: 64, 2: False}}}, t.LONG), ({1: 6}, t.STRING)],
-    ids=["int96", "unsigned", "unsigned logical", "bytes"],
-)
-def test_these_types_prove_no_bounds(tmp_path: Path, element: dict[int, Any], type_: t.DataType) -> None:
-    chunk = {3: 0, 5: b"\x02" + bytes(7), 6: b"\x01" + bytes(7)}
-    assert found(footer(tmp_path, type_, [chunk], MR, element=element), type_) == (None, None, 0)
-
-
-def test_a_bound_of_the_wrong_length_proves_nothing(tmp_path: Path) -> None:
-    chunk = {3: 0, 5: b"\x02", 6: b"\x01"}
-    assert found(footer(tmp_path, t.LONG, [chunk]), t.LONG) == (None, None, 0)
 
 
 def test_a_repeated_field_is_no_column_of_values(tmp_path: Path) -> None:

@@ -68,9 +68,7 @@ VIEWS: list[tuple[pa.Array, t.DataType, Any]] = [
 
 
 @pytest.mark.parametrize(("stored", "type_", "bounds"), VIEWS, ids=lambda v: str(getattr(v, "type", "")))
-def test_layouts_that_pyarrow_brings_back_lose_their_deleted_rows(
-    tmp_path: Path, stored: pa.Array, type_: t.DataType, bounds: Any
-) -> None:
+def test_pyarrow_s_layouts_lose_deleted_rows(tmp_path: Path, stored: pa.Array, type_: t.DataType, bounds: Any) -> None:
     path = written(tmp_path, pa.table({"x": stored}))
     for mode in MODES:
         found = one(path, t.StructType((t.StructField("x", type_),)), mode=mode, deletion_vectors=[pa.array([3])])

@@ -115,9 +115,7 @@ def test_bounds_under_another_spelling_of_the_identifier_are_replaced_and_count_
         ("no JSON", 0, '{"numRecords":2,"tightBounds":false}'),
     ],
 )
-def test_statistics_of_a_file_that_loses_rows_are_in_the_wide_form(
-    before: str | None, deleted: int, after: str
-) -> None:
+def test_statistics_of_files_that_lose_rows_are_wide(before: str | None, deleted: int, after: str) -> None:
     assert json.loads(widened_stats(before, 2, deleted)) == json.loads(after)
 
 

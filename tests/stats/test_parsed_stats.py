@@ -54,11 +54,8 @@ def test_nulls_are_left_out_and_a_null_struct_has_no_text() -> None:
     kind = pa.struct([("n", pa.int64()), ("min", pa.struct([("a b", pa.string())])), ("max", pa.struct([]))])
     rows = [{"n": 1, "min": {"a b": "x"}, "max": {}}, {"n": None, "min": None}, None, {"n": 2, "min": {"a b": None}}]
     assert stats_texts(pa.array(rows, kind)).to_pylist() == [
-        '{"n":1,"min":{"a b":"x"},"max":{}}',
-        "{}",
-        None,
-        '{"n":2,"min":{}}',
-    ]
+        '{"n":1,"min":{"a b":"x"},"max":{}}', "{}", None, '{"n":2,"min":{}}',
+    ]  # fmt: skip
 
 
 def test_a_part_of_an_array_is_rendered_as_that_part() -> None:

@@ -235,17 +235,13 @@ def test_what_violates_the_specification_is_refused(case: str) -> None:
         (pa.struct([pa.field("value", pa.binary()), pa.field("typed_value", pa.int64())]), "no metadata"),
         (pa.struct([pa.field("metadata", pa.binary())]), "neither value nor typed_value"),
         (pa.struct([("metadata", pa.binary()), ("value", pa.int64()), ("typed_value", pa.int64())]), "the type int64"),
-        (
-            pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.struct([("a", pa.int64())]))]),
-            "not a struct of value and typed_value",
-        ),
-        (
-            pa.struct([*variant_type(None), pa.field("typed_value", pa.list_(pa.int64()))]),
-            "not a struct of value and typed_value",
-        ),
+        (pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.struct([("a", pa.int64())]))]),
+            "not a struct of value and typed_value"),
+        (pa.struct([*variant_type(None), pa.field("typed_value", pa.list_(pa.int64()))]),
+            "not a struct of value and typed_value"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_a_type_that_no_shredding_makes_is_refused(kind: pa.DataType, says: str) -> None:
     with pytest.raises(ShreddingError, match=says):
         unshredded(pa.nulls(2, kind), t.VARIANT)

@@ -161,9 +161,7 @@ def test_the_tag_is_about_the_file_so_statistics_of_another_writer_are_read_with
     assert kept(table, "x = 2") == ["a", "b"]
 
 
-def test_tags_of_known_writers_do_not_count_for_statistics_that_an_unknown_one_is_seen_to_replace(
-    tmp_path: Path,
-) -> None:
+def test_tags_of_known_writers_do_not_count_where_an_unknown_one_replaced_statistics(tmp_path: Path) -> None:
     table = cleaned(tmp_path, add("a", bounds(x=(1, 3)), tags=SPARK_TAGS), add("b", bounds(x=(1, 3)), tags=SPARK_TAGS))
     assert kept(table) == []
     info = {"commitInfo": {"operation": "UPDATE", "engineInfo": DELTA_RS}}
@@ -186,9 +184,7 @@ def test_computed_statistics_come_with_their_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("commits", [SPARK, DELTA_RS])
-def test_tags_are_read_only_where_the_commits_do_not_know(
-    tmp_path: Path, commits: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tags_are_read_if_commits_do_not_know(tmp_path: Path, commits: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.log.checkpoint.adds import AddGroup
 
     read = noted(monkeypatch, AddGroup, "columns", lambda _, names: list(names))

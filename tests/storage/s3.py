@@ -72,9 +72,6 @@ def store(s3_options: dict[str, str], request: pytest.FixtureRequest) -> tuple[S
 def s3_options(endpoint: str) -> dict[str, str]:
     """The storage options with which the bucket opens."""
     return {
-        "aws_endpoint": endpoint,
-        "aws_region": "us-east-1",
-        "aws_access_key_id": "test",
-        "aws_secret_access_key": "test",
-        "aws_allow_http": "true",
-    }
+        "aws_endpoint": endpoint, "aws_region": "us-east-1", "aws_access_key_id": "test",
+        "aws_secret_access_key": "test", "aws_allow_http": "true",
+    }  # fmt: skip

@@ -45,9 +45,7 @@ def test_what_a_caller_may_delete_follows_from_resolved_path_and_name(tmp_path: 
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("where", ["local", "s3"])
-def test_a_refused_target_is_named_and_nothing_is_deleted(
-    tmp_path: Path, where: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_refused_target_is_named_and_kept(tmp_path: Path, where: str, request: pytest.FixtureRequest) -> None:
     storage: Storage
     storage, base = (LocalStorage(), str(tmp_path)) if where == "local" else request.getfixturevalue("store")
     for name in ("x", "t/x", "t/a/x", "t/_delta_log/00000000000000000000.json"):
@@ -122,9 +120,7 @@ def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[St
 
 
 @pytest.mark.parametrize("has_directories", [True, False])
-def test_a_link_that_is_made_after_the_check_leads_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_directories: bool
-) -> None:
+def test_a_late_link_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_directories: bool) -> None:
     """A folder on the way, or the root or one above it, becomes a link to another folder with a file of the name."""
     if not has_directories:
         # Where the system lacks them, deletion works as far as the check reaches.

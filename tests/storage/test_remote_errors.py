@@ -237,9 +237,7 @@ WITHOUT_KEYS = ["s3://b/t", "s3a://b/t", "gs://b/t", "abfss://c@a.dfs.core.windo
 
 
 @pytest.mark.parametrize("uri", WITHOUT_KEYS)
-def test_without_credentials_a_table_is_refused_at_once(
-    uri: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_credentials_a_table_is_refused(uri: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(object_options, "_METADATA", ("127.0.0.1", 1))

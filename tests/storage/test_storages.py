@@ -259,11 +259,8 @@ def test_storage_options_without_obstore_name_the_extra(monkeypatch: pytest.Monk
 def test_a_wrong_storage_option_is_a_storage_error() -> None:
     pytest.importorskip("obstore")
     for location, option, cure in (
-        (
-            "s3://bucket/t",
-            "no_such_option_at_all",
-            "options of such a table are, among others, aws_region, aws_endpoint",
-        ),
+        ("s3://bucket/t", "no_such_option_at_all",
+            "options of such a table are, among others, aws_region, aws_endpoint"),
         ("s3://bucket/t", "AWS_REGIOM", "did you mean 'aws_region'"),
         ("s3://bucket/t", "acces_key_id", "did you mean 'aws_access_key_id'"),
         ("gs://bucket/t", "timeot", "did you mean 'timeout'"),
@@ -271,7 +268,7 @@ def test_a_wrong_storage_option_is_a_storage_error() -> None:
         ("gs://bucket/t", "aws_region", "it is one of s3:// locations: leave it out"),
         ("az://container/t", "GOOGLE_SERVICE_ACCOUNT", "it is one of gs:// locations: leave it out"),
         ("memory:///t", "aws_region", "it is one of s3:// locations: leave it out"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(StorageError, match=f"there is no storage option '{option}'; {cure}"):
             open_storage(location, {option: "x"})
 

@@ -26,12 +26,8 @@ def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> No
     assert metadata["description"] == "people"
     assert info["operation"] == "CREATE TABLE"
     assert info["operationParameters"] == {
-        "partitionBy": '["name"]',
-        "clusterBy": "[]",
-        "isManaged": "false",
-        "properties": "{}",
-        "description": "people",
-    }
+        "partitionBy": '["name"]', "clusterBy": "[]", "isManaged": "false", "properties": "{}", "description": "people",
+    }  # fmt: skip
     other = pytest.importorskip("deltalake").DeltaTable(str(tmp_path / "t"))
     assert other.metadata().partition_columns == ["name"]
     assert (other.metadata().name, other.metadata().description) == ("persons", "people")
@@ -102,9 +98,7 @@ def test_schemas_of_every_kind(tmp_path: Path) -> None:
         ({"schema": "a INT", "partition_by": 5}, "partition_by"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name_and_leaves_nothing(
-    tmp_path: Path, arguments: dict[str, Any], message: str
-) -> None:
+def test_the_impossible_is_refused_and_leaves_nothing(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ds.DeltaSkipError, match=message) as caught:
         DeltaTable.create(tmp_path / "t", **arguments)
     assert isinstance(

@@ -66,12 +66,9 @@ def test_json_has_every_field(folder: Path) -> None:
         "table_features",
     ]  # fmt: skip
     assert found["log"] == {
-        "checkpoint_version": None,
-        "checkpoint_kind": None,
-        "checkpoint_files": 0,
-        "commits_after": 1,
+        "checkpoint_version": None, "checkpoint_kind": None, "checkpoint_files": 0, "commits_after": 1,
         "has_checksum": False,
-    }
+    }  # fmt: skip
     modified = (folder / "_delta_log" / f"{0:020}.json").stat().st_mtime
     assert detail.last_modified is not None
     assert abs(detail.last_modified.timestamp() - modified) < 0.002

@@ -115,9 +115,7 @@ def test_rows_that_violate_a_rule_leave_no_folder_of_a_new_table(tmp_path: Path)
         assert folders(tmp_path) == before
 
 
-def test_a_creation_that_gets_no_name_is_withdrawn_with_its_folders_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_creation_without_a_name_is_withdrawn_with_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared(tmp_path)
     catalog: Any = ds.catalog(f"warehouse:{tmp_path / 'wh'}")
     place = tmp_path / "a" / "t"
@@ -136,9 +134,7 @@ def test_a_creation_that_gets_no_name_is_withdrawn_with_its_folders_only(
         assert folders(tmp_path) == before
 
 
-def test_a_writer_makes_its_folder_again_if_another_one_takes_it_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_makes_its_folder_again_if_it_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
     plain = local_writing._make_folders
 

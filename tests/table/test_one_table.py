@@ -55,32 +55,25 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
     "alter": lambda table: table.alter(ds.AddColumn("c", "INT")),
     "alter_sql": lambda table: table.alter_sql("ADD COLUMN c INT"),
     "add_feature": lambda table: table.add_feature("deletionVectors"),
-    "optimize": DeltaTable.optimize,
-    "vacuum": DeltaTable.vacuum,
+    "optimize": DeltaTable.optimize, "vacuum": DeltaTable.vacuum,
     "vacuum dry": lambda table: table.vacuum(dry_run=True),
     "vacuum lite": lambda table: table.vacuum(lite=True),
     "restore": lambda table: table.restore(version=0),
     "clone": lambda table: table.clone(f"{table.snapshot.root}.clone"),
     "clone of a version": lambda table: table.clone(f"{table.snapshot.root}.clone", version=0),
-    "transaction": set_version,
-    "checkpoint": DeltaTable.checkpoint,
-    "clean_up_log": DeltaTable.clean_up_log,
+    "transaction": set_version, "checkpoint": DeltaTable.checkpoint, "clean_up_log": DeltaTable.clean_up_log,
     "generate": DeltaTable.generate,
     "changes": lambda table: table.changes(0).files(),
     "files_since": lambda table: table.files_since(0),
-    "detail": DeltaTable.detail,
-    "history": DeltaTable.history,
-    "recompute_stats": DeltaTable.recompute_stats,
+    "detail": DeltaTable.detail, "history": DeltaTable.history, "recompute_stats": DeltaTable.recompute_stats,
     "recompute_stats anew": lambda table: table.recompute_stats(resume=False),
     "recompute_plan": DeltaTable.recompute_plan,
-}
+}  # fmt: skip
 
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize(("commits", "tagged"), some(product([1, 3, 5], [True, False]), 2))
-def test_no_door_of_a_handle_touches_the_table_that_replaced_its_own(
-    tmp_path: Path, commits: int, tagged: bool
-) -> None:
+def test_no_door_of_a_handle_touches_its_table_s_successor(tmp_path: Path, commits: int, tagged: bool) -> None:
     for number, (door, act) in enumerate(DOORS.items()):
         path = tmp_path / f"{number}"
         table = made(path, 3)
@@ -244,9 +237,7 @@ def test_a_commit_never_appears_in_a_table_that_took_the_place(tmp_path: Path, m
     assert DeltaTable(tmp_path / "t").scan().to_arrow().num_rows == 3
 
 
-def test_a_table_is_not_created_without_the_files_that_were_dropped_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_is_not_created_without_files_dropped_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files lie in the folder of another writer's table of that name, which is dropped before this one begins."""
     put, folder = LocalStorage.put_if_absent, tmp_path / "db" / "t"
 
@@ -312,9 +303,7 @@ def test_a_commit_asks_once_more_for_one_file(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("commits", [2, 3, None])
-def test_a_late_commit_to_a_store_is_withdrawn_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int | None
-) -> None:
+def test_late_commits_are_withdrawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int | None) -> None:
     """The look at the table runs beside what follows the commit, whose checksum goes as well."""
     table = made(tmp_path / "t", 3)
     table.snapshot.storage = Store()
@@ -366,9 +355,7 @@ class Store(LocalStorage):
 
 
 @pytest.mark.parametrize("commits", range(4))
-def test_nothing_is_put_into_the_log_of_a_table_that_took_the_place_just_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
-) -> None:
+def test_nothing_is_put_into_a_successor_s_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
     table = made(tmp_path / "t", 2)
     prepare, put = commit_loop.prepare, LocalStorage.put_if_absent  # type: ignore[attr-defined]
     puts: list[str] = []

@@ -152,14 +152,10 @@ def test_versions_and_files_that_are_gone_are_named(table: DeltaTable, tmp_path:
 # Secrets
 
 PUBLIC = {
-    "aws_region": "eu-west-1",
-    "AWS_ENDPOINT_URL": "http://127.0.0.1:9000",
-    "allow_http": "true",
-    "timeout": "30s",
-    "azure_storage_account_name": "account",
-    "google_service_account": "/etc/account.json",
+    "aws_region": "eu-west-1", "AWS_ENDPOINT_URL": "http://127.0.0.1:9000", "allow_http": "true", "timeout": "30s",
+    "azure_storage_account_name": "account", "google_service_account": "/etc/account.json",
     "aws_virtual_hosted_style_request": "false",
-}
+}  # fmt: skip
 SECRET = "sEcReT-0123456789"
 SECRETS = {
     **dict.fromkeys(
@@ -235,9 +231,7 @@ def test_a_pickle_contains_no_secret_unless_it_is_asked_for(table: DeltaTable, m
                 assert _keeps(dump(made(told.with_secrets()))), options
 
 
-def test_what_is_missing_is_named_where_it_is_needed(
-    table: DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_named_at_need(table: DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.log import reopening
 
     told = copy.copy(table)

@@ -108,9 +108,7 @@ def test_what_cannot_be_written_says_what_to_do_and_leaves_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize("once", [False, True])
-def test_rows_reach_a_table_that_another_writer_creates_meanwhile(
-    once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_reach_a_table_created_meanwhile(once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.table import creation
     from deltaskip.table import written as module
 

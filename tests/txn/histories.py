@@ -20,14 +20,8 @@ from tests.txn.tables import SCHEMA, file, gone, make_table
 
 DAY = 86_400_000
 FEATURES = (
-    "appendOnly",
-    "invariants",
-    "domainMetadata",
-    "deletionVectors",
-    "rowTracking",
-    "v2Checkpoint",
-    "inCommitTimestamp",
-)
+    "appendOnly", "invariants", "domainMetadata", "deletionVectors", "rowTracking", "v2Checkpoint", "inCommitTimestamp",
+)  # fmt: skip
 FILE_ROWS = 10
 WEEK_AGO, EXPIRED = 7 * DAY, 1_000
 

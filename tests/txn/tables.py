@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import AddFile, DeletionVectorDescriptor, Metadata, RemoveFile
+from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
 from deltaskip.errors import CommitConflict
 from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, StructField, StructType
 from deltaskip.storage import Storage
@@ -109,8 +109,3 @@ def paths(path: Path) -> list[str]:
 def commits(table: ds.DeltaTable) -> int:
     """Number of commits in the log."""
     return len(list(Path(table.snapshot.root, "_delta_log").glob("*.json")))
-
-
-def members_of(metadata: Metadata) -> dict[str, Any]:
-    """The members of a metadata action by name."""
-    return {name: getattr(metadata, name) for name in Metadata.__dataclass_fields__}

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import Metadata
 from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing, loading
 from deltaskip.storage import LocalStorage
@@ -26,24 +26,22 @@ def checkpoints(folder: Path) -> list[int]:
     return sorted(int(name[:20]) for name in os.listdir(folder / "_delta_log") if name.endswith("checkpoint.parquet"))
 
 
-def test_a_checkpoint_follows_at_the_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("properties", "interval"), [({"delta.checkpointInterval": "5"}, 5), ({}, 10)])
+def test_a_checkpoint_follows_at_the_interval(tmp_path: Path, properties: dict[str, str], interval: int) -> None:
     folder = tmp_path / "t"
-    table = make_table(folder, {"delta.checkpointInterval": "3"})
-    for number in range(7):
+    table = make_table(folder, properties)
+    for number in range(11):
         append(table, file(f"f{number}"))
-    assert checkpoints(folder) == [3, 6]
-    assert json.loads((folder / "_delta_log" / "_last_checkpoint").read_text())["version"] == 6
-    assert (folder / "_delta_log" / f"{6:020d}.crc").exists()
+    assert checkpoints(folder) == list(range(interval, 12, interval))
+    assert json.loads((folder / "_delta_log" / "_last_checkpoint").read_text())["version"] == 10
+    assert (folder / "_delta_log" / f"{10:020d}.crc").exists()
     latest = ds.DeltaTable(folder)
-    assert latest.snapshot.checkpoint is not None
-    assert latest.snapshot.checkpoint.version == 6
+    assert latest.snapshot.checkpoint is not None and latest.snapshot.checkpoint.version == 10
     latest.snapshot.verify()
-    assert paths(folder) == [f"f{number}" for number in range(7)]
+    assert paths(folder) == sorted(f"f{number}" for number in range(11))
 
 
-def test_a_handle_that_stays_open_begins_at_its_own_checkpoint_without_a_listing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_handle_begins_at_its_checkpoint_unlisted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_MOST_COMMITS", 8)
     folder = tmp_path / "t"
     properties = {"delta.checkpointInterval": "5", "delta.enableInCommitTimestamps": "true"}
@@ -67,13 +65,6 @@ def test_a_handle_that_stays_open_begins_at_its_own_checkpoint_without_a_listing
     assert kept.adds().to_pylist() == latest.adds().to_pylist() and kept.totals() == latest.totals()
 
 
-def test_the_default_interval_is_ten(tmp_path: Path) -> None:
-    table = make_table(tmp_path / "t")
-    for number in range(11):
-        append(table, file(f"f{number}"))
-    assert checkpoints(tmp_path / "t") == [10]
-
-
 @pytest.mark.parametrize(("enabled", "left"), [("true", [2, 3]), ("false", [0, 1, 2, 3])])
 def test_the_log_is_cleaned_up_with_it(tmp_path: Path, enabled: str, left: list[int]) -> None:
     folder = tmp_path / "t"
@@ -91,9 +82,7 @@ def test_the_log_is_cleaned_up_with_it(tmp_path: Path, enabled: str, left: list[
 
 
 @pytest.mark.filterwarnings("error::deltaskip.MaintenanceWarning")
-def test_handles_that_live_long_begin_again_at_newer_checkpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_handles_begin_again_at_newer_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else every checkpoint would read all commits since a handle was opened, and find those deleted in the end."""
     monkeypatch.setattr(loading, "_MOST_COMMITS", 25)
     for cleaned_up in (False, True):
@@ -157,9 +146,7 @@ def test_every_commit_gets_its_version_checksum(tmp_path: Path) -> None:
         assert json.loads(commit.splitlines()[0])["commitInfo"]["txnId"] == said[version - 1]["txnId"]
 
 
-def test_a_table_of_many_files_gets_its_checksums_with_checkpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_many_files_has_checkpoint_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checksum_writing, "_COUNTED_FILES", 2)
     folder = tmp_path / "t"
     table = make_table(folder, {"delta.checkpointInterval": "4"})
@@ -169,23 +156,20 @@ def test_a_table_of_many_files_gets_its_checksums_with_checkpoints(
     assert checksum(folder, 4)["numFiles"] == 4
 
 
-def test_a_checksum_that_fails_leaves_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = make_table(tmp_path / "t")
-
-    monkeypatch.setattr(module, "write_checksum_after", raising(StorageError("the disk is full")))
-    with pytest.warns(MaintenanceWarning, match="was committed, but its version checksum failed: the disk is full"):
-        assert append(table, file("a")) == 1
-    assert paths(tmp_path / "t") == ["a"]
-
-
-@pytest.mark.parametrize("error", [StorageError("the disk is full"), pa.ArrowInvalid("the disk is full")])
-def test_a_checkpoint_that_fails_leaves_the_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+@pytest.mark.parametrize(
+    ("function", "what", "error"),
+    [
+        ("write_checksum_after", "version checksum", StorageError("the disk is full")),
+        ("write_checkpoint", "checkpoint", StorageError("the disk is full")),
+        ("write_checkpoint", "checkpoint", pa.ArrowInvalid("the disk is full")),
+    ],
+)
+def test_what_fails_after_a_commit_leaves_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, what: str, error: Exception
 ) -> None:
     table = make_table(tmp_path / "t", {"delta.checkpointInterval": "1"})
-
-    monkeypatch.setattr(module, "write_checkpoint", raising(error))
-    with pytest.warns(MaintenanceWarning, match="was committed, but its checkpoint failed: the disk is full"):
+    monkeypatch.setattr(module, function, raising(error))
+    with pytest.warns(MaintenanceWarning, match=f"was committed, but its {what} failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]
 
@@ -195,15 +179,8 @@ def test_a_version_that_others_have_passed_is_still_checkpointed(tmp_path: Path)
     table = make_table(folder, {"delta.checkpointInterval": "100"})
     for number in range(3):
         append(table, file(f"f{number}"))
-    interval = Metadata(
-        **{
-            **{name: getattr(table.metadata, name) for name in Metadata.__dataclass_fields__},
-            "configuration": {"delta.checkpointInterval": "2"},
-        }
-    )
-    txn = table.refresh().transaction()
-    txn.set_metadata(interval)
-    txn.commit()
+    with table.refresh().transaction() as txn:
+        txn.set_metadata(replace(table.metadata, configuration={"delta.checkpointInterval": "2"}))
     module._after_commit(ds.DeltaTable(folder).snapshot, 2)
     assert checkpoints(folder) == [2]
 

@@ -15,7 +15,7 @@ from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
 from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.sparkexpr.types import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -182,13 +182,11 @@ def meet(folder: Path, winner: Act, loser: Act, isolation: str | None) -> str | 
 
 
 @pytest.mark.parametrize("level", [None, "WriteSerializable"])
-def test_a_pair_under_each_level(tmp_path: Path, level: str | None) -> None:
-    def check(pair: str) -> None:
-        winner, loser, serializable, write_serializable = PAIRS[pair]
-        expected = serializable if level is None else write_serializable
-        assert meet(Path(mkdtemp(dir=tmp_path)) / "t", winner, loser, level) == expected
-
-    each(PAIRS, check)
+@looped("pair", PAIRS)
+def test_a_pair_under_each_level(tmp_path: Path, level: str | None, pair: str) -> None:
+    winner, loser, serializable, write_serializable = PAIRS[pair]
+    expected = serializable if level is None else write_serializable
+    assert meet(Path(mkdtemp(dir=tmp_path)) / "t", winner, loser, level) == expected
 
 
 def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: Path) -> None:
@@ -282,9 +280,7 @@ def test_a_gap_in_the_winners_stops_the_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
-def test_a_checkpoint_that_was_cleaned_up_is_a_conflict_and_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
-) -> None:
+def test_a_checkpoint_cleaned_up_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
     # A larger checkpoint is not read when it is opened.
     monkeypatch.setattr("deltaskip.log.loading._opened", open_checkpoint)
     table = make_table(tmp_path / "t", {"delta.checkpointPolicy": policy}, ["v2Checkpoint"])

@@ -1,19 +1,18 @@
 """What table features ask of a transaction: new rows, change files, deletion vectors, domains, times and row ids."""
 
+from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
 
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import AddCdcFile, Metadata, add_actions, with_stats
+from deltaskip.actions import AddCdcFile, DomainMetadata, add_actions, with_stats
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.sparkexpr.types import INTEGER, LONG, StructField, StructType
 from tests.builder import logged
-from tests.each import each
-from tests.txn.tables import actions, append, commits, file, gone, make_table, members_of, paths, vector
+from tests.looped import looped
+from tests.txn.tables import actions, append, commits, file, gone, make_table, paths
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
@@ -66,9 +65,7 @@ def test_plain_writer_versions_ask_only_for_what_the_table_uses(folder: Path, ve
         (["icebergCompatV2"], {"delta.enableIcebergCompatV2": "true"}, "writer feature icebergCompatV2,"),
     ],
 )
-def test_a_feature_that_is_not_supported_is_refused_by_name(
-    folder: Path, features: list[str], properties: dict[str, str], named: str
-) -> None:
+def test_unsupported_ones_are_named(folder: Path, features: list[str], properties: dict[str, str], named: str) -> None:
     table = make_table(folder, properties, features)
     txn = table.transaction()
     txn.add(file("a", data_change=False))
@@ -89,26 +86,25 @@ def test_a_feature_that_is_there_and_not_used_stops_nothing(folder: Path) -> Non
 
 # Whether a file contains its partition columns, or row ids as a metadata tree needs them, cannot be seen in the log;
 # with clustering by expressions, no file is added.
-def test_a_supported_feature_takes_new_rows_old_files_and_removals(tmp_path: Path) -> None:
-    def check(folder: Path, feature: str) -> None:
-        domains = [] if feature == "domainMetadata" else ["domainMetadata"]
-        table = make_table(folder, {}, [feature, *domains])
-        append(table, file("a"), file("b"))
-        table.checkpoint()
-        txn = table.refresh().transaction(read="true")
-        txn.add(file("a", data_change=False))
-        txn.remove(gone("b"))
-        txn.set_domain("mine", "{}")
-        assert txn.commit() == 2
-        assert paths(folder) == ["a"]
-
-    each(
-        sorted(
-            {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
-            - {"materializePartitionColumns", "adaptiveMetadata", "adaptiveMetadata-preview", "clusteringExpressions"}
-        ),
-        lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", case),
-    )
+@looped(
+    "feature",
+    sorted(
+        {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
+        - {"materializePartitionColumns", "adaptiveMetadata", "adaptiveMetadata-preview", "clusteringExpressions"}
+    ),
+)
+def test_a_supported_feature_takes_new_rows_old_files_and_removals(tmp_path: Path, feature: str) -> None:
+    folder = tmp_path / "t"
+    domains = [] if feature == "domainMetadata" else ["domainMetadata"]
+    table = make_table(folder, {}, [feature, *domains])
+    append(table, file("a"), file("b"))
+    table.checkpoint()
+    txn = table.refresh().transaction(read="true")
+    txn.add(file("a", data_change=False))
+    txn.remove(gone("b"))
+    txn.set_domain("mine", "{}")
+    assert txn.commit() == 2
+    assert paths(folder) == ["a"]
 
 
 def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:
@@ -119,33 +115,15 @@ def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:
         txn.commit()
 
 
-def test_an_append_only_table_keeps_its_rows(folder: Path) -> None:
-    table = make_table(folder, {"delta.appendOnly": "true"})
-    append(table, file("a"))
-    txn = table.refresh().transaction()
-    txn.remove(gone("a"))
-    with pytest.raises(UnsupportedFeature, match="append-only"):
-        txn.commit()
-    optimize = table.transaction()
-    optimize.remove(gone("a", data_change=False))
-    optimize.add(file("b", data_change=False))
-    assert optimize.commit() == 2
-
-
-def test_a_change_data_feed_needs_change_data_where_rows_come_and_go(folder: Path) -> None:
+def test_change_data_is_committed_with_rows_that_come_and_go(folder: Path) -> None:
     table = make_table(folder, {"delta.enableChangeDataFeed": "true"}, ["changeDataFeed"])
     append(table, file("a"))
-    txn = table.refresh().transaction()
-    txn.remove(gone("a"))
-    txn.add(file("b"))
-    with pytest.raises(UnsupportedFeature, match="changeDataFeed"):
-        txn.commit()
-    told = table.transaction()
+    told = table.refresh().transaction()
     told.remove(gone("a"))
     told.add(file("b"))
-    told.add_cdc(change("_change_data/c"))
+    told.add_cdc(AddCdcFile("_change_data/c", {}, 10))
     with pytest.raises(InvalidCommit, match="added twice"):
-        told.add_cdc(change("_change_data/./c"))
+        told.add_cdc(AddCdcFile("_change_data/./c", {}, 10))
     with pytest.raises(InvalidCommit, match="No file can be left out"):
         told.leave_out("a")
     assert told.commit() == 2
@@ -155,58 +133,10 @@ def test_a_change_data_feed_needs_change_data_where_rows_come_and_go(folder: Pat
     ds.DeltaTable(folder).snapshot.verify()
 
 
-def change(path: str, **members: Any) -> AddCdcFile:
-    return AddCdcFile(path, **{"partition_values": {}, "size": 10, **members})
-
-
-@pytest.mark.parametrize(
-    ("kept", "members", "why"),
-    [
-        ("false", {}, "has no change data feed enabled"),
-        ("true", {"path": "a b"}, "not a URI"),
-        ("true", {"data_change": True}, "dataChange of a CDC file must be false"),
-        ("true", {"partition_values": {"part": "1"}}, "partition values must be of exactly these columns: none"),
-    ],
-)
-def test_change_files_that_cannot_be_are_refused(folder: Path, kept: str, members: dict[str, Any], why: str) -> None:
-    table = make_table(folder, {"delta.enableChangeDataFeed": kept}, ["changeDataFeed"])
-    txn = table.transaction()
-    txn.add(file("a"))
-    txn.add_cdc(change(members.pop("path", "c"), **members))
-    with pytest.raises(InvalidCommit, match=why):
-        txn.commit()
-    assert ds.DeltaTable(folder).version == 0
-
-
-def test_what_only_removes_needs_no_change_data(folder: Path) -> None:
-    table = make_table(folder, {"delta.enableChangeDataFeed": "true"}, ["changeDataFeed"])
-    append(table, file("a"))
-    table.refresh()
-    only = table.transaction()
-    only.remove(gone("a"))
-    assert only.commit() == 2
-
-
-def test_new_deletion_vectors_need_the_feature_and_the_property(folder: Path) -> None:
-    table = make_table(folder, {}, ["deletionVectors"])
-    txn = table.transaction()
-    txn.add(file("a", deletion_vector=vector("1")))
-    with pytest.raises(UnsupportedFeature, match=r"delta\.enableDeletionVectors"):
-        txn.commit()
-
-
-def test_a_file_with_a_deletion_vector_says_how_many_rows_it_has(folder: Path) -> None:
-    table = make_table(folder, {"delta.enableDeletionVectors": "true"}, ["deletionVectors"])
-    txn = table.transaction()
-    txn.add(file("a", deletion_vector=vector("1"), stats=None))
-    with pytest.raises(InvalidCommit, match="needs numRecords"):
-        txn.commit()
-
-
-def test_domains_need_their_feature(folder: Path) -> None:
-    txn = make_table(folder).transaction()
-    txn.set_domain("x", "{}")
-    with pytest.raises(UnsupportedFeature, match="domainMetadata"):
+def test_clustering_needs_its_feature(folder: Path) -> None:
+    txn = make_table(folder, features=["domainMetadata"]).transaction()
+    txn.changes.domains["delta.clustering"] = DomainMetadata("delta.clustering", '{"clusteringColumns":[["id"]]}')
+    with pytest.raises(UnsupportedFeature, match="does not have the writer feature clustering"):
         txn.commit()
 
 
@@ -226,7 +156,7 @@ def test_in_commit_timestamps_come_first_and_never_go_back(folder: Path, monkeyp
 def test_enabling_in_commit_timestamps_says_since_when(folder: Path) -> None:
     table = make_table(folder, {"a": "b"}, ["inCommitTimestamp"])
     txn = table.transaction()
-    txn.set_metadata(Metadata(**{**members_of(table.metadata), "configuration": {"a": "b", ICT: "true"}}))
+    txn.set_metadata(replace(table.metadata, configuration={"a": "b", ICT: "true"}))
     txn.commit()
     time = logged(folder, 1)[0]["commitInfo"]["inCommitTimestamp"]
     assert dict(table.refresh().properties) == {
@@ -267,15 +197,10 @@ def test_without_fresh_ids_the_high_water_mark_stays_unsaid(folder: Path) -> Non
     assert actions(folder, 2, "domainMetadata") == []
 
 
-def test_a_table_that_tracks_rows_asks_how_many_there_are(folder: Path) -> None:
-    table = make_table(folder, {}, ["rowTracking", "domainMetadata"])
-    txn = table.transaction()
-    txn.add(file("a", stats=None))
-    with pytest.raises(InvalidCommit, match="must have numRecords"):
-        txn.commit()
-    suspended = make_table(folder / "s", {"delta.rowTrackingSuspended": "true"}, ["rowTracking", "domainMetadata"])
-    append(suspended, file("a", stats=None))
-    assert "baseRowId" not in actions(folder / "s", 1, "add")[0]
+def test_suspended_row_tracking_gives_no_row_ids(folder: Path) -> None:
+    table = make_table(folder, {"delta.rowTrackingSuspended": "true"}, ["rowTracking", "domainMetadata"])
+    append(table, file("a", stats=None))
+    assert "baseRowId" not in actions(folder, 1, "add")[0]
 
 
 def test_row_ids_without_their_mark_are_not_given_twice(folder: Path) -> None:

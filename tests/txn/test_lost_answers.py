@@ -12,7 +12,7 @@ from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists
 from deltaskip.log.catalog_commits import is_commit
 from deltaskip.storage import remote
 from deltaskip.storage.object_options import RETRIES
-from tests.each import each
+from tests.looped import looped
 from tests.storage.counted import server as store
 from tests.storage.counted import stored_at
 from tests.storage.slow_s3 import SlowS3
@@ -56,36 +56,33 @@ READS: dict[str, Callable[[bytes], bytes]] = {
 STATUSES = (0, 400, 403, 404, 409, 412, 429, 500, 503)
 
 
-def test_a_commit_whose_answer_is_lost_stands_once_and_keeps_its_files(server: SlowS3) -> None:
-    def check(case: tuple[int, str]) -> None:
-        status, read = case
-        folder = made(server, f"lost-{status}-{read.replace(' ', '-')}")
-        table = stored_at(server, folder.name)
-        commit = f"{2:020}.json"
-        server.after_put = lambda key: status if key.endswith(commit) else None
-        server.cut = lambda key, data: READS[read](data) if key.endswith(commit) else data
-        error: DeltaSkipError | None = None
-        try:
-            table.append(rows(3), txn=("app", 1))
-        except DeltaSkipError as raised:
-            error = raised
-        server.after_put, server.cut = lambda _key: None, lambda _key, data: data
-        assert ids(folder) == [1, 2, 3]
-        assert len(list((folder / "_delta_log").glob("*[0-9].json"))) == 3
-        if error is None:
-            assert table.version == 2
-        else:
-            assert isinstance(error, StorageError)
-            text = str(error)
-            assert "The commit of version 2 to " in text and "may have landed, and its files were kept" in text
-            found = (folder / "_delta_log" / commit).read_text()
-            assert text.partition("the txnId ")[2].partition(";")[0] in found
-        assert read != "whole" or error is None
-        # The operation can be repeated by its txn.
-        stored_at(server, folder.name).append(rows(3), txn=("app", 1))
-        assert ids(folder) == [1, 2, 3]
-
-    each([(status, read) for status in STATUSES for read in READS], check)
+@looped("status, read", [(status, read) for status in STATUSES for read in READS])
+def test_a_commit_whose_answer_is_lost_stands_once_and_keeps_its_files(server: SlowS3, status: int, read: str) -> None:
+    folder = made(server, f"lost-{status}-{read.replace(' ', '-')}")
+    table = stored_at(server, folder.name)
+    commit = f"{2:020}.json"
+    server.after_put = lambda key: status if key.endswith(commit) else None
+    server.cut = lambda key, data: READS[read](data) if key.endswith(commit) else data
+    error: DeltaSkipError | None = None
+    try:
+        table.append(rows(3), txn=("app", 1))
+    except DeltaSkipError as raised:
+        error = raised
+    server.after_put, server.cut = lambda _key: None, lambda _key, data: data
+    assert ids(folder) == [1, 2, 3]
+    assert len(list((folder / "_delta_log").glob("*[0-9].json"))) == 3
+    if error is None:
+        assert table.version == 2
+    else:
+        assert isinstance(error, StorageError)
+        text = str(error)
+        assert "The commit of version 2 to " in text and "may have landed, and its files were kept" in text
+        found = (folder / "_delta_log" / commit).read_text()
+        assert text.partition("the txnId ")[2].partition(";")[0] in found
+    assert read != "whole" or error is None
+    # The operation can be repeated by its txn.
+    stored_at(server, folder.name).append(rows(3), txn=("app", 1))
+    assert ids(folder) == [1, 2, 3]
 
 
 def test_an_error_before_a_commit_lands_commits_nothing(server: SlowS3) -> None:
@@ -98,25 +95,22 @@ def test_an_error_before_a_commit_lands_commits_nothing(server: SlowS3) -> None:
     assert ids(folder) == [1, 2]
 
 
-def test_a_table_whose_creation_was_not_answered_is_not_taken_for_another_one(server: SlowS3) -> None:
-    def check(case: tuple[int, str]) -> None:
-        status, read = case
-        folder = server.folder / "bucket" / f"created-{status}-{read.replace(' ', '-')}"
-        commit = f"{0:020}.json"
-        server.after_put = lambda key: status if key.endswith(commit) else None
-        server.cut = lambda key, data: READS[read](data) if key.endswith(commit) else data
-        options = stored_options(server)
-        try:
-            ds.DeltaTable.create(f"s3://bucket/{folder.name}", "id BIGINT", storage_options=options)
-        except TableAlreadyExists as error:
-            raise AssertionError("this operation has created it") from error
-        except StorageError as error:
-            assert read != "whole" and ("may have landed" in str(error) or "was created" in str(error)), error
-        finally:
-            server.after_put, server.cut = lambda _key: None, lambda _key, data: data
-        assert ids(folder) == []
-
-    each([(status, read) for status in (0, 403, 412, 503) for read in READS], check)
+@looped("status, read", [(status, read) for status in (0, 403, 412, 503) for read in READS])
+def test_a_table_whose_creation_got_no_answer_is_not_another_one(server: SlowS3, status: int, read: str) -> None:
+    folder = server.folder / "bucket" / f"created-{status}-{read.replace(' ', '-')}"
+    commit = f"{0:020}.json"
+    server.after_put = lambda key: status if key.endswith(commit) else None
+    server.cut = lambda key, data: READS[read](data) if key.endswith(commit) else data
+    options = stored_options(server)
+    try:
+        ds.DeltaTable.create(f"s3://bucket/{folder.name}", "id BIGINT", storage_options=options)
+    except TableAlreadyExists as error:
+        raise AssertionError("this operation has created it") from error
+    except StorageError as error:
+        assert read != "whole" and ("may have landed" in str(error) or "was created" in str(error)), error
+    finally:
+        server.after_put, server.cut = lambda _key: None, lambda _key, data: data
+    assert ids(folder) == []
 
 
 def stored_options(server: SlowS3) -> dict[str, str]:

@@ -207,9 +207,7 @@ def test_a_file_that_lost_rows_meanwhile_is_removed_with_its_new_deletion_vector
 
 
 @pytest.mark.parametrize("act", ["overwrite", "delete", "delete partition", "replace"])
-def test_changes_of_whole_files_make_no_object_for_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
+def test_changes_of_whole_files_make_no_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     table = make(tmp_path / "t", {})
     before = all_files(table).to_pylist()
 

@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deltaskip import DeltaTable
+from deltaskip.actions import add_actions
 from deltaskip.dml.assignments import given_values
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.update import update_in
@@ -17,6 +19,7 @@ from deltaskip.errors import CommitConflict
 from deltaskip.log import deletion_vectors
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
+from tests.looped import looped
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -39,11 +42,33 @@ def begun(table: DeltaTable, act: Callable[[Any], object], operation: str = "DEL
 
 
 def updating(column: str, value: str, where: str) -> Callable[[Any], object]:
-    def act(transaction: Any) -> None:
+    def act(changed: Any) -> None:
+        if isinstance(changed, DeltaTable):
+            changed.update({column: value}, where)
+            return
         given, text = given_values({column: value}, where, None, "")
-        update_in(transaction, given, text)
+        update_in(changed, given, text)
 
     return act
+
+
+def deleting(where: str) -> Callable[[Any], object]:
+    return lambda txn: txn.delete(where)
+
+
+def overwriting(number: int) -> Callable[[Any], object]:
+    return lambda txn: txn.overwrite(rows([number]), where=f"id = {number}")
+
+
+def also_read(transaction: Any) -> None:
+    """A deletion does not settle what else its transaction has read."""
+    transaction.read("x > 5")
+    transaction.delete("id = 3")
+
+
+def read_by_name(transaction: Any) -> None:
+    transaction.read_files(transaction.snapshot.adds(["path"])["path"].to_pylist())
+    transaction.set_app_version("app", 1)
 
 
 def other(table: DeltaTable) -> DeltaTable:
@@ -52,18 +77,78 @@ def other(table: DeltaTable) -> DeltaTable:
 
 def test_marks_of_different_rows_are_united(tmp_path: Path) -> None:
     table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id = 3"))
-    other(table).delete("id = 5")
+    mine = begun(table, deleting("id IN (3, 4)"))
+    other(table).delete("id IN (4, 5)")
     mine.commit()
     table.refresh()
-    assert ids_of(table) == [i for i in range(20) if i not in (3, 5)]
+    assert ids_of(table) == [i for i in range(20) if i not in (3, 4, 5)]
+    assert info_of(table)["operationMetrics"]["numDeletedRows"] == "1"
     [add], [remove] = actions_of(table)["add"], actions_of(table)["remove"]
     [winner] = actions_of(table, table.version - 1)["add"]
     assert remove["deletionVector"] == winner["deletionVector"]
-    assert add["deletionVector"]["cardinality"] == 2
+    assert add["deletionVector"]["cardinality"] == 3
     stats = json.loads(add["stats"])
     assert (stats["numRecords"], stats["tightBounds"]) == (10, False)
     assert info_of(table)["readVersion"] == 2
+
+
+SKEWED = "x > 14 AND x < 18"
+EVERY = set(range(20))
+# A change, what other writers do before it is committed, and the ids that are left, or the kind of conflict.
+MEETINGS: dict[str, tuple[Callable[[Any], object], list[Callable[[DeltaTable], object]], set[int] | str]] = {
+    "several winners": (deleting("id IN (1, 11)"), [deleting("id = 2"), deleting("id = 12"), deleting("id = 3")],
+        EVERY - {1, 11, 2, 12, 3}),
+    "other rows": (deleting("id = 3"), [deleting("id = 5")], EVERY - {3, 5}),
+    "all of the rows are gone": (deleting("id = 3"), [deleting("id IN (3, 5)")], "delete-delete"),
+    "the file is gone": (deleting("id = 3"), [deleting("id < 10")], "delete-delete"),
+    "a rewritten row matches a deletion": (deleting(SKEWED), [updating("x", "15", "id = 11")], "append"),
+    "a rewritten row matches an update": (updating("x", "x + 100", SKEWED), [updating("x", "15", "id = 11")], "append"),
+    "a rewritten row cannot match": (deleting("id = 13"), [updating("x", "15", "id = 11")], EVERY - {13}),
+    "rows that were read too are gone": (also_read, [deleting("id = 6")], "delete-delete"),
+    "an overwrite of other rows": (overwriting(3), [deleting("id = 5")], EVERY - {5}),
+    "an overwrite of rows that are gone": (overwriting(7), [deleting("id = 7")], "delete-delete"),
+    "a file that was read by name": (read_by_name, [deleting("id = 5")], "delete-read"),
+    "another schema": (deleting("id = 3"), [lambda table: table.alter_sql("ADD COLUMN more INT"), deleting("id = 5")],
+        "metadata"),
+}  # fmt: skip
+
+
+def meet(folder: Path, mine: Callable[[Any], object], others: list[Any], **properties: str) -> set[int] | str:
+    """The ids that are left, or the kind of conflict."""
+    table = made(folder, **properties)
+    transaction = begun(table, mine)
+    for act in others:
+        act(other(table))
+    try:
+        transaction.commit()
+    except CommitConflict as error:
+        return error.kind
+    found = ids_of(table.refresh())
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+@looped("name", MEETINGS)
+def test_a_change_and_its_winners_are_united_or_conflict(tmp_path: Path, name: str) -> None:
+    mine, others, expected = MEETINGS[name]
+    assert meet(tmp_path, mine, others) == expected
+
+
+def test_rows_that_came_back_are_a_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.delete("id = 3")
+    mine = begun(table, deleting("id = 4"))
+    other(table).restore(version=2)
+    with pytest.raises(CommitConflict):
+        mine.commit()
+
+
+def test_a_blind_append_that_may_match_conflicts_under_serializable_only(tmp_path: Path) -> None:
+    acts: list[Any] = [deleting("id = 5"), lambda table: table.append(rows([30]))]
+    level = "delta.isolationLevel"
+    assert meet(tmp_path / "a", deleting("id = 3 OR id = 30"), acts, **{level: "Serializable"}) == "append"
+    left = meet(tmp_path / "b", deleting("id = 3 OR id = 30"), acts, **{level: "WriteSerializable"})
+    assert left == EVERY - {3, 5} | {30}
 
 
 def test_the_vector_that_was_written_first_is_deleted(tmp_path: Path) -> None:
@@ -79,34 +164,6 @@ def test_the_vector_that_was_written_first_is_deleted(tmp_path: Path) -> None:
     other(table).delete("id = 6")
     mine.commit()
     assert len([name for name in files_below(tmp_path / "t") if name.startswith("deletion_vector")]) == 5
-
-
-def test_several_winners_are_united_one_after_the_other(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id IN (1, 11)"))
-    for number in (2, 12, 3):
-        other(table).delete(f"id = {number}")
-    mine.commit()
-    assert ids_of(table.refresh()) == [i for i in range(20) if i not in (1, 11, 2, 12, 3)]
-
-
-def test_a_deletion_of_rows_that_are_gone_removes_the_others(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id IN (3, 4)"))
-    other(table).delete("id IN (4, 5)")
-    mine.commit()
-    table.refresh()
-    assert ids_of(table) == [i for i in range(20) if i not in (3, 4, 5)]
-    assert info_of(table)["operationMetrics"]["numDeletedRows"] == "1"
-
-
-def test_a_deletion_of_which_everything_is_gone_is_repeated(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id = 3"))
-    other(table).delete("id IN (3, 5)")
-    with pytest.raises(CommitConflict):
-        mine.commit()
-    assert table.delete("id = 3").version is None
 
 
 def test_a_file_whose_last_rows_go_is_removed(tmp_path: Path) -> None:
@@ -160,53 +217,11 @@ def test_an_update_of_rows_that_are_gone_is_a_conflict(tmp_path: Path) -> None:
     assert len([name for name in files_below(tmp_path / "t") if name.endswith(".bin")]) == 1
 
 
-@pytest.mark.parametrize("operation", ["DELETE", "UPDATE"])
-def test_write_skew_new_files_of_a_winner_are_checked(tmp_path: Path, operation: str) -> None:
-    table, where = made(tmp_path), "x > 14 AND x < 18"
-    act = updating("x", "x + 100", where) if operation == "UPDATE" else lambda txn: txn.delete(where)
-    mine = begun(table, act, operation)
-    other(table).update({"x": "15"}, "id = 11")
-    with pytest.raises(CommitConflict) as error:
-        mine.commit()
-    assert error.value.kind == "append"
-    table.delete(where)
-    assert not [row for row in rows_of(table.refresh()) if row["x"] is not None and 14 < row["x"] < 18]
-
-
-def test_a_predicate_that_new_files_of_a_winner_cannot_match_holds(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id = 13"))
-    other(table).update({"x": "15"}, "id = 11")
-    mine.commit()
-    assert 13 not in ids_of(table.refresh())
-
-
-def test_a_winner_that_removes_the_file_is_a_conflict(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id = 3"))
-    other(table).delete("id < 10")
-    with pytest.raises(CommitConflict):
-        mine.commit()
-
-
-def test_rows_that_came_back_are_a_conflict(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    table.delete("id = 3")
-    mine = begun(table, lambda txn: txn.delete("id = 4"))
-    other(table).restore(version=2)
-    with pytest.raises(CommitConflict):
-        mine.commit()
-
-
 def test_a_winner_that_changed_statistics_is_followed(tmp_path: Path) -> None:
     table = made(tmp_path)
     mine = begun(table, lambda txn: txn.delete("id = 3"))
     winner = other(table)
     with winner.transaction(operation="COMPUTE STATS") as txn:
-        from dataclasses import replace
-
-        from deltaskip.actions import add_actions
-
         first = next(iter(add_actions(winner.snapshot.adds())))
         assert first.stats is not None
         txn.add(replace(first, tags={"k": "v"}, data_change=False))
@@ -237,63 +252,6 @@ def test_rows_that_were_read_and_not_removed_are_evaluated(tmp_path: Path) -> No
             with pytest.raises(CommitConflict):
                 txn.commit()
         table.refresh()
-
-
-def test_a_deletion_does_not_settle_what_else_its_transaction_read(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    txn = table.transaction(operation="DELETE")
-    assert isinstance(txn, TableTransaction)
-    txn.read("x > 5")
-    txn.delete("id = 3")
-    other(table).delete("id = 6")
-    with pytest.raises(CommitConflict):
-        txn.commit()
-
-
-def test_an_overwrite_of_other_rows_is_united(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.overwrite(rows([3]), where="id = 3"), "WRITE")
-    other(table).delete("id = 5")
-    mine.commit()
-    assert ids_of(table.refresh()) == [i for i in range(20) if i != 5]
-    mine = begun(table, lambda txn: txn.overwrite(rows([7]), where="id = 7"), "WRITE")
-    other(table).delete("id = 7")
-    with pytest.raises(CommitConflict):
-        mine.commit()
-
-
-def test_a_file_that_was_read_by_name_is_a_conflict(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    txn = table.transaction(operation="MERGE")
-    txn.read_files(table.snapshot.adds(["path"])["path"].to_pylist())
-    txn.set_app_version("app", 1)
-    other(table).delete("id = 5")
-    with pytest.raises(CommitConflict):
-        txn.commit()
-
-
-def test_a_change_of_the_schema_is_a_conflict(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("id = 3"))
-    other(table).alter_sql("ADD COLUMN more INT")
-    other(table).delete("id = 5")
-    with pytest.raises(CommitConflict) as error:
-        mine.commit()
-    assert error.value.kind == "metadata"
-
-
-@pytest.mark.parametrize("isolation", ["Serializable", "WriteSerializable"])
-def test_a_blind_append_that_may_match_conflicts_under_serializable_only(tmp_path: Path, isolation: str) -> None:
-    table = made(tmp_path, **{"delta.isolationLevel": isolation})
-    mine = begun(table, lambda txn: txn.delete("id = 3"))
-    other(table).delete("id = 5")
-    other(table).append(rows([3]))
-    if isolation == "Serializable":
-        with pytest.raises(CommitConflict):
-            mine.commit()
-    else:
-        mine.commit()
-        assert ids_of(table.refresh()) == sorted([3, *(i for i in range(20) if i not in (3, 5))])
 
 
 def test_a_lost_race_leaves_no_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,9 +45,7 @@ def rows(table: DeltaTable) -> list[Any]:
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_an_operation_lists_the_log_if_others_have_committed_and_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
+def test_an_operation_lists_others_commits_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     table = make(tmp_path / "t")
     listed = noted(monkeypatch, LocalStorage, "list_from", lambda _, directory, start: directory)
     ACTS[act](table)
@@ -198,9 +196,7 @@ def test_a_commit_that_lost_is_repeated_in_its_turn(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("act", ["append", "update", "delete"])
-def test_a_data_file_and_its_name_are_durable_before_the_commit_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
+def test_files_are_durable_before_commits_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     table = make(tmp_path / "t")
     steps: list[tuple[str, str]] = []
     fsync, link = os.fsync, os.link
@@ -228,9 +224,7 @@ def test_a_data_file_and_its_name_are_durable_before_the_commit_has_its_name(
     assert steps[linked_at + 1] == ("sync", log)
 
 
-def test_files_of_many_partitions_are_durable_before_the_commit_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_many_partitions_are_durable_before_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p INT", partition_by=["p"])
     data = pa.table({"id": range(60), "p": pa.array([i % 20 for i in range(60)], pa.int32())})
     synced: list[str] = []

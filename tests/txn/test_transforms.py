@@ -34,9 +34,7 @@ def bucket(i: int) -> int:
         ("id IN (1, 3)", rows(4, 2), rows(4, 3)),
     ],
 )
-def test_a_writer_of_other_partitions_does_not_conflict(
-    tmp_path: Path, read: str, disjoint: pa.Table, conflicting: pa.Table
-) -> None:
+def test_other_partitions_do_not_conflict(tmp_path: Path, read: str, disjoint: pa.Table, conflicting: pa.Table) -> None:
     assert bucket(2) not in (bucket(1), bucket(3))
     by = [transforms.date("ts"), transforms.bucket("id", 8)]
     table = DeltaTable.create(tmp_path / "t", "ts TIMESTAMP_NTZ, id BIGINT", by, properties=NO_STATISTICS)

@@ -54,17 +54,12 @@ TARGET: list[tuple[str, Truth]] = [
 ]
 # By column: SQL text and the value.
 MATCHED_VALUES: dict[str, list[tuple[str, Truth]]] = {
-    "v": [
-        ("s.v", lambda t, s: s["v"]),
-        ("t.v + s.v", lambda t, s: None if _null(t["v"], s["v"]) else t["v"] + s["v"]),
-        ("CAST(NULL AS INT)", lambda t, s: None),
-    ],
-    "s": [
-        ("concat(t.s, s.s)", lambda t, s: None if _null(t["s"], s["s"]) else t["s"] + s["s"]),
-        ("s.v", lambda t, s: None if s["v"] is None else str(s["v"])),
-    ],
+    "v": [("s.v", lambda t, s: s["v"]), ("t.v + s.v", lambda t, s: None if _null(t["v"], s["v"]) else t["v"] + s["v"]),
+        ("CAST(NULL AS INT)", lambda t, s: None)],
+    "s": [("concat(t.s, s.s)", lambda t, s: None if _null(t["s"], s["s"]) else t["s"] + s["s"]),
+        ("s.v", lambda t, s: None if s["v"] is None else str(s["v"]))],
     "p": [("s.p", lambda t, s: s["p"]), ("'c'", lambda t, s: "c")],
-}
+}  # fmt: skip
 SOURCE_VALUES: dict[str, list[tuple[str, Truth]]] = {
     "id": [("s.id", lambda t, s: s["id"]), ("id", lambda t, s: s["id"])],
     "v": [("s.v + 1", lambda t, s: None if s["v"] is None else s["v"] + 1), ("7", lambda t, s: 7)],

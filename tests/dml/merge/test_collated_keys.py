@@ -25,15 +25,8 @@ TEXTS = (
     ),
 )  # fmt: skip
 COLLATIONS = (
-    "UTF8_LCASE",
-    "UNICODE_CI",
-    "UNICODE",
-    "UTF8_BINARY_RTRIM",
-    "UTF8_LCASE_RTRIM",
-    "de_CI",
-    "tr_CI",
-    "UNICODE_CI_AI",
-)
+    "UTF8_LCASE", "UNICODE_CI", "UNICODE", "UTF8_BINARY_RTRIM", "UTF8_LCASE_RTRIM", "de_CI", "tr_CI", "UNICODE_CI_AI",
+)  # fmt: skip
 
 
 def table_of(path: Path, collation: str, texts: list[str | None], files: int = 1) -> ds.DeltaTable:

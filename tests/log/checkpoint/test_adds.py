@@ -10,9 +10,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CorruptLog
-from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.storage import open_storage
-from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from deltaskip.log import Snapshot
+from tests.log.builder import PROTOCOL, TableBuilder, add, load, log_name, metadata, remove
 
 _MAP = pa.map_(pa.string(), pa.string())
 _BASE = {
@@ -53,10 +52,6 @@ def write(path: Path, fields: dict[str, pa.DataType], adds: Sequence[dict[str, A
     builder.commit(*newer)
 
 
-def load(path: Path) -> Snapshot:
-    return load_snapshot(*open_storage(path))
-
-
 def of_snapshot(snapshot: Snapshot) -> list[Any]:
     return snapshot.adds(_NAMES).to_pylist()
 
@@ -72,32 +67,20 @@ def of_a_scan(snapshot: Snapshot) -> list[Any]:
 READERS = [of_snapshot, of_batches, of_a_scan]
 
 ODD: dict[str, tuple[dict[str, pa.DataType], list[dict[str, Any]]]] = {
-    "text and struct, each null somewhere": (
-        {**_BASE, "stats": pa.string(), "stats_parsed": _STATS},
-        [
-            add("a", stats='{"numRecords":1}', stats_parsed=None),
-            add("b", stats=None, stats_parsed={"numRecords": 3, "minValues": {"id": 1}}),
-            add("c", stats='{"numRecords":7}', stats_parsed={"numRecords": 3, "minValues": None}),
-            add("d"),
-        ],
-    ),
-    "stats_parsed is text": (
-        {**_BASE, "stats": pa.string(), "stats_parsed": pa.string()},
-        [add("a", stats_parsed="x"), add("b"), add("c", stats='{"numRecords":2}')],
-    ),
-    "large strings": (
-        {**_BASE, "path": pa.large_string(), "deletionVector": vectors(pa.large_string())},
-        [add("a", "dv"), add("b", "dv"), add("c")],
-    ),
-    "strings in dictionaries": (
-        {**_BASE, "deletionVector": vectors(pa.dictionary(pa.int32(), pa.string()))},
-        [add("a", "dv"), add("b", "dv"), add("c")],
-    ),
-    "deletion vectors without some columns": (
-        {**_BASE, "deletionVector": pa.struct([("storageType", pa.string()), ("pathOrInlineDv", pa.string())])},
-        [add("a", "dv"), add("b", "dv"), add("c")],
-    ),
-}
+    "text and struct, each null somewhere": ({**_BASE, "stats": pa.string(), "stats_parsed": _STATS},
+        [add("a", stats='{"numRecords":1}', stats_parsed=None),
+        add("b", stats=None, stats_parsed={"numRecords": 3, "minValues": {"id": 1}}),
+        add("c", stats='{"numRecords":7}', stats_parsed={"numRecords": 3, "minValues": None}), add("d")]),
+    "stats_parsed is text": ({**_BASE, "stats": pa.string(), "stats_parsed": pa.string()},
+        [add("a", stats_parsed="x"), add("b"), add("c", stats='{"numRecords":2}')]),
+    "large strings": ({**_BASE, "path": pa.large_string(), "deletionVector": vectors(pa.large_string())},
+        [add("a", "dv"), add("b", "dv"), add("c")]),
+    "strings in dictionaries": ({**_BASE, "deletionVector": vectors(pa.dictionary(pa.int32(), pa.string()))},
+        [add("a", "dv"), add("b", "dv"), add("c")]),
+    "deletion vectors without some columns": ({**_BASE,
+        "deletionVector": pa.struct([("storageType", pa.string()), ("pathOrInlineDv", pa.string())])},
+        [add("a", "dv"), add("b", "dv"), add("c")]),
+}  # fmt: skip
 
 
 def test_an_add_without_a_required_field_is_named(tmp_path: Path) -> None:

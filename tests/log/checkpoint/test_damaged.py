@@ -12,10 +12,20 @@ import deltaskip as ds
 from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.tombstones import tombstones
 from tests.extent import WHOLE
-from tests.log.builder import CHECKPOINT_SCHEMA, PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from tests.log.builder import (
+    CHECKPOINT_SCHEMA,
+    PROTOCOL,
+    UUID,
+    TableBuilder,
+    add,
+    log_name,
+    metadata,
+    remove,
+    sidecar,
+    v2_actions,
+)
 from tests.looped import looped
 
-UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 ALL = ["f0", "f1", "f2", "f3"]
 
 
@@ -104,7 +114,7 @@ SMALL = [
     {"txn": {"appId": BAD, "version": 1}},
     {"domainMetadata": {"domain": BAD, "configuration": "{}", "removed": False}},
     {"domainMetadata": {"domain": "d", "configuration": BAD, "removed": False}},
-    {"sidecar": {"path": BAD, "sizeInBytes": 1, "modificationTime": 1}},
+    sidecar(BAD),
 ]
 
 
@@ -265,8 +275,7 @@ def test_a_sidecar_elsewhere_is_refused(four: TableBuilder, kind: str, path: str
         place.mkdir(exist_ok=True)
         pq.write_table(pa.Table.from_pylist([], schema=CHECKPOINT_SCHEMA), place / "s.parquet")
     write_it: Callable[..., Path] = four.parquet if kind == "parquet" else four.json_lines
-    sidecar = {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
-    actions = [{"checkpointMetadata": {"version": 2}}, PROTOCOL, metadata(), sidecar]
+    actions = v2_actions(2, sidecar(path))
     write_it(log_name(2, f"checkpoint.{UUID}.{kind}"), actions)
     assert four.paths() == ALL
     four.clean_up(3)
@@ -278,15 +287,14 @@ def test_a_sidecar_elsewhere_is_refused(four: TableBuilder, kind: str, path: str
 def test_a_sidecar_in_its_folder_is_read_however_it_is_spelled(four: TableBuilder, path: str) -> None:
     file = four.parquet("_sidecars/s.parquet", [add(path) for path in ALL[:3]])
     path = file.as_uri() if path == "absolute" else path
-    sidecar = {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
-    actions = [{"checkpointMetadata": {"version": 2}}, PROTOCOL, metadata(), sidecar]
+    actions = v2_actions(2, sidecar(path))
     four.parquet(log_name(2, f"checkpoint.{UUID}.parquet"), actions)
     four.clean_up(3)
     assert four.paths() == ALL
 
 
 def test_a_path_of_a_json_checkpoint_that_does_not_decode_gives_way_to_the_commits(four: TableBuilder) -> None:
-    actions = [{"checkpointMetadata": {"version": 2}}, PROTOCOL, metadata(), add("f%ff")]
+    actions = v2_actions(2, add("f%ff"))
     name = four.json_lines(log_name(2, f"checkpoint.{UUID}.json"), actions).name
     assert four.paths() == ALL
     four.clean_up(3)
@@ -295,9 +303,7 @@ def test_a_path_of_a_json_checkpoint_that_does_not_decode_gives_way_to_the_commi
 
 
 @pytest.mark.parametrize("columns", [["nope"], ["ID"], ["id", "id"]])
-def test_a_partition_column_that_the_schema_lacks_is_named_where_it_is_needed(
-    table: TableBuilder, columns: list[str]
-) -> None:
+def test_a_partition_column_that_the_schema_lacks_is_named_at_need(table: TableBuilder, columns: list[str]) -> None:
     table.commit(PROTOCOL, metadata(partitionColumns=columns), add("f", stats='{"numRecords":1}'))
     opened = ds.DeltaTable(table.path)
     assert opened.scan().count() == 1

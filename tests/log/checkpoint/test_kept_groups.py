@@ -16,7 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CorruptLog
-from deltaskip.log import load_snapshot, refresh
+from deltaskip.log import refresh
 from deltaskip.log.checkpoint import kept_groups, write
 from deltaskip.log.checkpoint.kept_groups import ENCODING
 from deltaskip.log.checkpoint.tombstones import tombstones
@@ -25,22 +25,14 @@ from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.stats import row_group_copy
 from deltaskip.stats.row_group_copy import RowGroupCopy
-from deltaskip.storage import LocalStorage, open_storage
+from deltaskip.storage import LocalStorage
 from tests.extent import extent, seed
-from tests.log.builder import TableBuilder, add, metadata, remove
+from tests.log.builder import V2, TableBuilder, add, load, metadata, remove
 from tests.noted import noted, raising
 
 NOW = time.time_ns() // 1_000_000
 MONTH = 30 * 86_400_000
 SCHEMA = '{"type":"struct","fields":[{"name":"x","type":"%s","nullable":true,"metadata":{}}]}'
-V2 = {
-    "protocol": {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": ["v2Checkpoint", "deletionVectors"],
-        "writerFeatures": ["v2Checkpoint", "deletionVectors"],
-    }
-}
 Key = tuple[str, str | None]
 
 
@@ -96,10 +88,6 @@ class History:
         self.table.commit(*actions)
 
 
-def load(folder: Path, version: int | None = None) -> Snapshot:
-    return load_snapshot(*open_storage(folder), version)
-
-
 def alone(folder: Path, version: int, target: Path) -> Snapshot:
     """The snapshot of a version as its checkpoint alone says it."""
     shutil.rmtree(target, ignore_errors=True)
@@ -148,9 +136,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 @pytest.mark.parametrize("number", range(extent(3, 40)))
-def test_the_state_is_that_of_the_log_after_random_commits(
-    tmp_path: Path, policy: str, number: int, copies: list[int]
-) -> None:
+def test_random_commits_leave_the_state_of_the_log(tmp_path: Path, policy: str, number: int, copies: list[int]) -> None:
     (tmp_path / "t").mkdir()
     history = History(TableBuilder(tmp_path / "t"), policy, seed() + number)
     kept = load(tmp_path / "t")
@@ -375,9 +361,7 @@ def test_clean_up_keeps_a_sidecar_that_a_checkpoint_names_again(tmp_path: Path, 
     assert len(table.paths()) == 42
 
 
-def test_a_sidecar_that_is_deleted_meanwhile_is_not_named(
-    tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_sidecar_is_not_named(tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     table = grown(tmp_path, "v2")
     snapshot = table.load()
     assert snapshot.checkpoint is not None
@@ -404,9 +388,7 @@ def test_a_table_that_keeps_a_short_log_names_no_sidecar_again(tmp_path: Path, c
     assert copies == [1] and first not in made.sidecars and made.num_adds == 41
 
 
-def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
-    tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_checkpoint_keeps_sidecars(tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     table = grown(tmp_path, "v2")
     before = {file.name for file in (table.log / "_sidecars").iterdir()}
 
@@ -416,9 +398,7 @@ def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
     assert {file.name for file in (table.log / "_sidecars").iterdir()} == before
 
 
-def test_a_sidecar_with_a_small_row_group_at_its_end_is_copied_once_and_then_named(
-    tmp_path: Path, copies: list[int]
-) -> None:
+def test_a_sidecar_with_a_small_last_row_group_is_copied_once_and_then_named(tmp_path: Path, copies: list[int]) -> None:
     table = TableBuilder(tmp_path / "t")
     sizes = {"group_rows": 16, "sidecar_rows": 100}
     table.commit(V2, metadata(configuration={"delta.checkpointPolicy": "v2"}), *(add(f"f{n:03d}") for n in range(34)))

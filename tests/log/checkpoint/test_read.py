@@ -15,14 +15,8 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.storage import open_storage
-from tests.log.builder import PROTOCOL, CountingStorage, TableBuilder, add, log_name, metadata, remove
+from tests.log.builder import UUID, CountingStorage, TableBuilder, add, log_name, metadata, remove, sidecar, v2_actions
 from tests.noted import noted
-
-UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
-
-
-def sidecar(path: str) -> dict[str, Any]:
-    return {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
 
 
 @pytest.fixture
@@ -122,7 +116,7 @@ def test_a_v2_checkpoint_has_its_files_in_sidecars(table: TableBuilder, kind: st
     table.parquet("_sidecars/one.parquet", [add("a"), remove("old")])
     two = table.parquet("_sidecars/two two.parquet", [add("b")])
     listed = [sidecar("one.parquet"), sidecar(two.as_uri()), {"txn": {"appId": "x", "version": 3}}]
-    actions = [{"checkpointMetadata": {"version": 1}}, PROTOCOL, metadata(), *listed]
+    actions = v2_actions(1, *listed)
     suffix = {"parquet": f"{UUID}.parquet", "json": f"{UUID}.json", "classic": "parquet"}[kind]
     write = table.json_lines if kind == "json" else table.parquet
     write(log_name(1, f"checkpoint.{suffix}"), actions)
@@ -136,7 +130,7 @@ def test_a_v2_checkpoint_has_its_files_in_sidecars(table: TableBuilder, kind: st
 
 
 def test_a_json_checkpoint_may_hold_adds_itself(table: TableBuilder) -> None:
-    actions = [{"checkpointMetadata": {"version": 0}}, PROTOCOL, metadata(), add("a"), add("b"), remove("z")]
+    actions = v2_actions(0, add("a"), add("b"), remove("z"))
     table.json_lines(log_name(0, f"checkpoint.{UUID}.json"), actions)
     table.commit(remove("a"), add("b", dv="p"), version=1)
     snapshot = table.load()
@@ -262,9 +256,7 @@ def _adds_of_a_small_checkpoint(folder: Path) -> tuple[DeltaTable, pa.Table]:
     return DeltaTable(folder / "t"), expected
 
 
-def test_the_columns_of_a_small_checkpoint_are_decoded_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_of_a_small_checkpoint_are_decoded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, expected = _adds_of_a_small_checkpoint(tmp_path)
     decoded: list[tuple[str, ...]] = []
     own = CheckpointPart._decoded
@@ -295,9 +287,7 @@ def test_the_columns_of_a_small_checkpoint_are_decoded_together(
     ]  # fmt: skip
 
 
-def test_a_column_of_a_small_checkpoint_that_is_damaged_does_not_keep_others_from_being_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_column_does_not_keep_others_from_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, expected = _adds_of_a_small_checkpoint(tmp_path)
     own = CheckpointPart._decoded
     monkeypatch.setattr("deltaskip.log.loading._OPENED", {})

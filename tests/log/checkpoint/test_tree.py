@@ -170,12 +170,8 @@ def test_commits_after_the_tree_are_applied(tmp_path: Path) -> None:
     every[2] = replace(every[2], vector=vector)
     write_tree(table, [every[:5]], every[5:])
     deletion = {
-        "storageType": "u",
-        "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA",
-        "offset": 1,
-        "sizeInBytes": 36,
-        "cardinality": 2,
-    }
+        "storageType": "u", "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA", "offset": 1, "sizeInBytes": 36, "cardinality": 2,
+    }  # fmt: skip
     gone = [
         {"remove": {"path": "f1.parquet", "dataChange": True}},
         {"remove": {"path": "f7.parquet", "dataChange": True}},

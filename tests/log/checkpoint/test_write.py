@@ -16,7 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import CorruptLog, SchemaError, UnsupportedFeature
 from deltaskip.features import FEATURES
-from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint import write
 from deltaskip.log.checkpoint.kept_groups import ENCODING
 from deltaskip.log.checkpoint.tombstones import tombstones
@@ -24,34 +24,20 @@ from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.last_checkpoint import checksum, parse_hint
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
-from deltaskip.storage import open_storage
 from tests import builder as tests_builder
 from tests import corpus
 from tests.extent import some
-from tests.log.builder import TableBuilder, add, metadata, remove
+from tests.log.builder import PROTOCOL, V2, TableBuilder, add, load, metadata, remove
 
 NOW = time.time_ns() // 1_000_000
 COLUMNS = [
     "path", "partition_values", "size", "modification_time", "stats", "tags", "deletion_vector", "base_row_id",
     "default_row_commit_version", "clustering_provider",
 ]  # fmt: skip
-V2 = {
-    "protocol": {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": ["v2Checkpoint"],
-        "writerFeatures": ["v2Checkpoint"],
-    }
-}
 
 
 # Out of a struct, an instant's text may have other digits.
 _INSTANT = re.compile(r"(\"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?(?=Z?\")")
-
-
-def load(folder: Path, version: int | None = None) -> Snapshot:
-    storage, root = open_storage(folder)
-    return load_snapshot(storage, root, version)
 
 
 def checkpointed(folder: Path, version: int | None = None, **sizes: int) -> tuple[WrittenCheckpoint, Snapshot]:
@@ -111,24 +97,16 @@ def test_a_checkpoint_of_a_real_table_is_its_snapshot(table: corpus.CorpusTable,
 def test_nothing_of_an_action_is_lost(table: TableBuilder) -> None:
     full = {
         "partitionValues": {"p": "1", "q": None},
-        "size": 5,
-        "modificationTime": 6,
+        "size": 5, "modificationTime": 6,
         "tags": {"t": None, "u": "v"},
-        "stats": '{"numRecords":1}',
-        "baseRowId": 7,
-        "defaultRowCommitVersion": 8,
-        "clusteringProvider": "liquid",
+        "stats": '{"numRecords":1}', "baseRowId": 7, "defaultRowCommitVersion": 8, "clusteringProvider": "liquid",
         "deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": 4, "sizeInBytes": 5, "cardinality": 6},
-    }
+    }  # fmt: skip
     old = {
-        "deletionTimestamp": NOW,
-        "extendedFileMetadata": True,
+        "deletionTimestamp": NOW, "extendedFileMetadata": True,
         "partitionValues": {"p": "1"},
-        "size": 9,
-        "baseRowId": 3,
-        "defaultRowCommitVersion": 2,
-        "dataChange": False,
-    }
+        "size": 9, "baseRowId": 3, "defaultRowCommitVersion": 2, "dataChange": False,
+    }  # fmt: skip
     txn = {"txn": {"appId": "app", "version": 3, "lastUpdated": 9}}
     domain = {"domainMetadata": {"domain": "d", "configuration": '{"a":1}', "removed": False}}
     dead = {"domainMetadata": {"domain": "dead", "configuration": "{}", "removed": True}}
@@ -199,26 +177,15 @@ def test_expired_transactions_go_where_the_table_says_when(table: TableBuilder) 
     kept = metadata(configuration={"delta.setTransactionRetentionDuration": "interval 1 day"})
     old, new = NOW - 2 * 86_400_000, NOW
     txns = [{"txn": {"appId": str(time_), "version": 1, "lastUpdated": time_}} for time_ in (old, new)]
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, kept, *txns)
+    table.commit(PROTOCOL, kept, *txns)
     _, after = checkpointed(table.path)
     assert list(after.txns) == [str(new)]
 
 
 TYPES = {
-    "i": "integer",
-    "l": "long",
-    "sh": "short",
-    "by": "byte",
-    "d": "double",
-    "f": "float",
-    "dec": "decimal(10,2)",
-    "s": "string",
-    "da": "date",
-    "ts": "timestamp",
-    "ntz": "timestamp_ntz",
-    "bo": "boolean",
-    "bin": "binary",
-}
+    "i": "integer", "l": "long", "sh": "short", "by": "byte", "d": "double", "f": "float", "dec": "decimal(10,2)",
+    "s": "string", "da": "date", "ts": "timestamp", "ntz": "timestamp_ntz", "bo": "boolean", "bin": "binary",
+}  # fmt: skip
 
 
 def schema_string(types: Mapping[str, Any], **of_fields: Mapping[str, Any]) -> str:
@@ -231,7 +198,7 @@ def struct_of(table: TableBuilder, stats: Sequence[Any], types: Mapping[str, Any
     configuration = of_fields.pop("configuration", {})
     texts = [text if text is None or isinstance(text, str) else json.dumps(text) for text in stats]
     table.commit(
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        PROTOCOL,
         metadata(schemaString=schema_string(types, **of_fields), configuration=configuration),
         *(add(f"f{number:03d}", stats=text) for number, text in enumerate(texts)),
     )
@@ -243,16 +210,9 @@ def test_statistics_become_a_struct_of_the_columns_types(table: TableBuilder) ->
     values = {
         "i": -5,
         "l": 2**63 - 1,
-        "sh": 300,
-        "by": -128,
-        "d": 0.1,
-        "f": 0.1,
-        "dec": 12.5,
-        "s": 'é"x',
-        "da": "2020-02-29",
-        "ts": "2020-01-01T00:00:00.123Z",
-        "ntz": "1850-01-01T00:00:00.5",
-    }
+        "sh": 300, "by": -128, "d": 0.1, "f": 0.1, "dec": 12.5, "s": 'é"x', "da": "2020-02-29",
+        "ts": "2020-01-01T00:00:00.123Z", "ntz": "1850-01-01T00:00:00.5",
+    }  # fmt: skip
     nulls = dict.fromkeys(TYPES, 1)
     stats = {"numRecords": 3, "tightBounds": False, "minValues": values, "maxValues": values, "nullCount": nulls}
     [found] = struct_of(table, [stats], TYPES)
@@ -364,7 +324,7 @@ def test_the_properties_say_in_which_forms_statistics_stand(table: TableBuilder,
     forms = {"delta.checkpoint.writeStatsAsJson": as_json, "delta.checkpoint.writeStatsAsStruct": as_struct}
     stats = '{"numRecords":4,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'
     head = metadata(configuration=forms, partitionColumns=[])
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, add("a", stats=stats), add("b"))
+    table.commit(PROTOCOL, head, add("a", stats=stats), add("b"))
     _, after = checkpointed(table.path)
     [part] = after.checkpoint_parts
     assert part.has("add.stats") == (as_json == "true")
@@ -380,7 +340,7 @@ def test_partition_values_are_parsed_where_their_texts_say_all(table: TableBuild
     values = [{"p": "2020-01-01", "q": "x", "r": "5"}, {"p": None, "q": "", "r": ""}]
     head = metadata(schemaString=schema_string(types), partitionColumns=list(types))
     files = [add(str(number), partitionValues=value) for number, value in enumerate(values)]
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, *files)
+    table.commit(PROTOCOL, head, *files)
     write_checkpoint(load(table.path))
     first, second = column(table.path, "partitionValues_parsed").to_pylist()
     assert (str(first["p"]), first["q"], first["r"]) == ("2020-01-01", "x", 5)
@@ -390,7 +350,7 @@ def test_partition_values_are_parsed_where_their_texts_say_all(table: TableBuild
 @pytest.mark.parametrize(("type_", "value"), [("timestamp", "2020-01-01 00:00:00"), ("integer", "five")])
 def test_partition_values_that_cannot_be_told_stay_texts(table: TableBuilder, type_: str, value: str) -> None:
     head = metadata(schemaString=schema_string({"p": type_, "q": "string"}), partitionColumns=["p", "q"])
-    protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    protocol = PROTOCOL
     table.commit(protocol, head, add("a", partitionValues={"p": value, "q": "x"}))
     _, after = checkpointed(table.path)
     [part] = after.checkpoint_parts
@@ -438,7 +398,7 @@ def test_a_v2_checkpoint_that_fails_leaves_no_sidecar(table: TableBuilder, monke
 
 def test_without_the_feature_the_policy_alone_makes_no_v2_checkpoint(table: TableBuilder) -> None:
     head = metadata(configuration={"delta.checkpointPolicy": "v2"})
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, add("a"))
+    table.commit(PROTOCOL, head, add("a"))
     made, _ = checkpointed(table.path)
     assert made.path.endswith(f"{0:020d}.checkpoint.parquet")
 
@@ -498,7 +458,7 @@ def test_the_version_checksum_holds_the_snapshot(table: TableBuilder) -> None:
     domain = {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}}
     table.commit(
         info,
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        PROTOCOL,
         metadata(),
         domain,
         {"txn": {"appId": "x", "version": 2}},
@@ -516,7 +476,7 @@ def test_the_version_checksum_holds_the_snapshot(table: TableBuilder) -> None:
 
 def test_a_bad_property_is_named(table: TableBuilder) -> None:
     head = metadata(configuration={"delta.deletedFileRetentionDuration": "interval 1 month"})
-    table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, add("a"))
+    table.commit(PROTOCOL, head, add("a"))
     with pytest.raises(SchemaError, match=r"delta\.deletedFileRetentionDuration of .* is 'interval 1 month'"):
         write_checkpoint(load(table.path))
     assert not list(table.log.glob("*checkpoint*"))

@@ -89,16 +89,13 @@ def row_of(entry: Entry) -> dict[str, Any]:
     }
     return {
         "t": {"a": entry.status, "b": entry.sequence_number, "c": entry.first_row_id},
-        "kind": entry.content,
-        "where": entry.path,
-        "form": entry.file_format,
+        "kind": entry.content, "where": entry.path, "form": entry.file_format,
         "part": {f"x{i}": value for i, value in enumerate(entry.partition)},
-        "n": entry.rows,
-        "bytes": entry.size,
+        "n": entry.rows, "bytes": entry.size,
         "stats": stats or None,
         "gone": entry.vector and dict(zip("wosk", entry.vector, strict=True)),
         "info": None,
-    }
+    }  # fmt: skip
 
 
 def pointer(
@@ -194,13 +191,10 @@ def log_add(entry: Entry) -> dict[str, Any]:
     add = {
         "path": entry.path,
         "partitionValues": {f"col-{each[1]}": value for each, value in zip(PARTITIONS, values, strict=True)},
-        "size": entry.size,
-        "modificationTime": 0,
-        "dataChange": False,
+        "size": entry.size, "modificationTime": 0, "dataChange": False,
         "stats": json.dumps(stats),
-        "baseRowId": entry.first_row_id,
-        "defaultRowCommitVersion": entry.sequence_number,
-    }
+        "baseRowId": entry.first_row_id, "defaultRowCommitVersion": entry.sequence_number,
+    }  # fmt: skip
     return {"add": add}
 
 

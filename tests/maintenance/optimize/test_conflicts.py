@@ -9,19 +9,21 @@ from deltaskip import DeltaTable
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.errors import StorageError
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
-from tests.dml.tables import actions_of, files_below, ids_of, rows
-from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids
+from tests.dml.tables import actions_of, files_below, ids_of, row_ids_of, rows
+from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made
+from tests.noted import raising
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], None]) -> None:
-    """Let others act after each rewriting of a bin, before its commit; they get the number of the rewriting."""
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object], at: int | None = None) -> None:
+    """Let others act after each rewriting of a bin, or one, before its commit; they get the number of the rewriting."""
     rewrite, calls = ArrowRewriting.rewrite, 0
 
     def acting(self: ArrowRewriting, *arguments: object) -> WrittenRows:
         nonlocal calls
         written = rewrite(self, *arguments)
         calls += 1
-        act(calls)
+        if at in (None, calls):
+            act(calls)
         return written
 
     monkeypatch.setattr(ArrowRewriting, "rewrite", acting)
@@ -36,7 +38,7 @@ def unreferenced(table: DeltaTable) -> set[str]:
 
 def test_rule_53_appends_are_no_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path)
-    meanwhile(monkeypatch, lambda _n: void(DeltaTable(table.uri).append(rows(range(100, 110)))))
+    meanwhile(monkeypatch, lambda _n: DeltaTable(table.uri).append(rows(range(100, 110))))
     result = table.optimize()
     assert result.version == 8 and result.metrics["numRemovedFiles"] == 6
     assert ids_of(table) == [*range(60), *range(100, 110)] and len(files_of(table)) == 2
@@ -48,33 +50,23 @@ def test_rule_53_a_bin_with_a_file_that_a_delete_changed_is_rewritten_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
 ) -> None:
     table = made(tmp_path, **properties)
-    before = row_ids(table) if "delta.enableRowTracking" in properties else {}
+    before = row_ids_of(table) if "delta.enableRowTracking" in properties else {}
 
-    def act(number: int) -> None:
-        if number == 1:
-            DeltaTable(table.uri).delete("id = 13")
-
-    meanwhile(monkeypatch, act)
+    meanwhile(monkeypatch, lambda _n: DeltaTable(table.uri).delete("id = 13"), at=1)
     result = table.optimize()
     assert ids_of(table) == [i for i in range(60) if i != 13]
     # Without vectors the deletion wrote a new file, which the plan does not contain.
     assert result.version == 8 and result.left_out == 0 and len(files_of(table)) == (1 if properties else 2)
     assert unreferenced(table) == set()
     if before:
-        assert row_ids(table) == {id_: at for id_, at in before.items() if id_ != 13}
+        assert row_ids_of(table) == {id_: at for id_, at in before.items() if id_ != 13}
 
 
-def test_bins_that_wait_are_planned_again_if_others_changed_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_bins_are_planned_again_if_others_changed_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",), **VECTORS)
     monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
 
-    def act(number: int) -> None:
-        if number == 1:
-            DeltaTable(table.uri).delete("id IN (12, 13, 14)")
-
-    meanwhile(monkeypatch, act)
+    meanwhile(monkeypatch, lambda _n: DeltaTable(table.uri).delete("id IN (12, 13, 14)"), at=1)
     result = table.optimize()
     assert (result.partitions, result.left_out) == (3, 0)
     assert ids_of(table) == [i for i in range(60) if i not in (12, 13, 14)] and len(files_of(table)) == 3
@@ -84,11 +76,7 @@ def test_bins_that_wait_are_planned_again_if_others_changed_them(
 def test_bins_that_nobody_changed_are_committed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",), **VECTORS)
 
-    def act(number: int) -> None:
-        if number == 3:
-            DeltaTable(table.uri).delete("id = 13")
-
-    meanwhile(monkeypatch, act)
+    meanwhile(monkeypatch, lambda _n: DeltaTable(table.uri).delete("id = 13"), at=3)
     result = table.optimize()
     assert result.versions == (8, 9) and (result.partitions, result.removed.files) == (3, 18)
     assert ids_of(table) == [i for i in range(60) if i != 13] and len(files_of(table)) == 3
@@ -97,15 +85,13 @@ def test_bins_that_nobody_changed_are_committed_first(tmp_path: Path, monkeypatc
 
 def test_files_that_change_again_and_again_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, **VECTORS)
-    meanwhile(monkeypatch, lambda number: void(DeltaTable(table.uri).delete(f"id = {number}")))
+    meanwhile(monkeypatch, lambda number: DeltaTable(table.uri).delete(f"id = {number}"))
     result = table.optimize()
     assert (result.version, result.left_out) == (None, 6)
     assert ids_of(table) == [0, *range(4, 60)] and unreferenced(table) == set()
 
 
-def test_files_that_another_optimize_joined_are_not_joined_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_another_optimize_joined_stay_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path)
 
     def act(number: int) -> None:
@@ -119,33 +105,17 @@ def test_files_that_another_optimize_joined_are_not_joined_twice(
     assert ids_of(table) == [*range(60)] and unreferenced(table) == set()
 
 
-def test_a_schema_that_changes_meanwhile_is_that_of_the_new_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_changed_meanwhile_is_that_of_the_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path)
 
-    def act(number: int) -> None:
-        if number == 1:
-            DeltaTable(table.uri).alter_sql("ADD COLUMN n INT")
-
-    meanwhile(monkeypatch, act)
+    meanwhile(monkeypatch, lambda _n: DeltaTable(table.uri).alter_sql("ADD COLUMN n INT"), at=1)
     result = table.optimize()
     assert result.version == 8 and len(files_of(table)) == 1
     assert '"n":60' in actions_of(table)["add"][0]["stats"]
     assert ids_of(table) == [*range(60)] and unreferenced(table) == set()
 
 
-def test_jobs_are_committed_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = made(tmp_path, partition_by=("p",))
-    monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
-    result = table.optimize()
-    assert result.versions == (7, 8, 9) and result.metrics["numAddedFiles"] == 3
-    assert ids_of(table) == [*range(60)]
-
-
-def test_an_error_leaves_what_was_committed_and_no_file_of_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_leaves_what_was_committed_and_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",))
     monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
     rewrite, calls = ArrowRewriting.rewrite, 0
@@ -166,19 +136,10 @@ def test_an_error_leaves_what_was_committed_and_no_file_of_the_rest(
 
 def test_an_error_of_one_bin_leaves_no_file_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",))
-
-    def act(number: int) -> None:
-        if number == 2:
-            raise StorageError("The disk is full.")
-
-    meanwhile(monkeypatch, act)
+    meanwhile(monkeypatch, raising(StorageError("The disk is full.")), at=2)
     before = files_below(tmp_path / "t")
     with pytest.raises(StorageError, match="full"):
         table.optimize()
     left = files_below(tmp_path / "t") - before
     # The file of the rewriting that failed in this test itself is its own.
     assert len(left) <= 1 and DeltaTable(table.uri).version == 6
-
-
-def void(_value: object) -> None:
-    """Return nothing."""

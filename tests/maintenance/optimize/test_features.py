@@ -11,8 +11,8 @@ import deltaskip as ds
 from deltaskip.actions import decode_path
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.storage import Storage
-from tests.dml.tables import actions_of, info_of, rows_of
-from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, row_ids
+from tests.dml.tables import actions_of, info_of, row_ids_of, rows_of
+from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -27,9 +27,7 @@ def first_file(table: ds.DeltaTable) -> pq.ParquetFile:
 @pytest.mark.long(gate=3)
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("zorder_by", [(), ("id", "n")])
-def test_rule_67_files_for_iceberg_have_ids_and_partition_columns(
-    tmp_path: Path, version: int, zorder_by: tuple[str, ...]
-) -> None:
+def test_rule_67_iceberg_files_have_ids_and_partition(tmp_path: Path, version: int, zorder_by: tuple[str, ...]) -> None:
     nested = ", tags ARRAY<INT>, m MAP<STRING, INT>" if version > 1 else ""
     table = ds.DeltaTable.create(
         tmp_path / "t", f"id BIGINT, p STRING, n INT{nested}", ["p"],
@@ -73,9 +71,9 @@ def test_generated_identity_default_and_checked_columns_stay_as_they_are(tmp_pat
     )
     for start in (0, 3):
         table.append(pa.table({"id": [start, start + 1], "c": ["a", None], "v": ["b", "c"]}))
-    before, ids = rows_of(table), row_ids(table)
+    before, ids = rows_of(table), row_ids_of(table)
     table.optimize()
-    assert (rows_of(table), row_ids(table)) == (before, ids)
+    assert (rows_of(table), row_ids_of(table)) == (before, ids)
     table.append(pa.table({"id": [9], "c": ["a"], "v": ["b"]}))
     numbers = [row["n"] for row in rows_of(table)]
     assert len(set(numbers)) == len(numbers)

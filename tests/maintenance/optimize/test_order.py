@@ -17,9 +17,9 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.maintenance.optimize import rewriting, zcubes
 from deltaskip.maintenance.optimize.curve import cells_of, cut_places, cuts_of, places_on, side_bits
 from deltaskip.maintenance.optimize.rewriting import Texts
-from tests.dml.tables import actions_of, rows, rows_of
+from tests.dml.tables import actions_of, row_ids_of, rows, rows_of
 from tests.extent import extent
-from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids
+from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made
 
 
 def grid(folder: Path, side: int = 64, files: int = 16, **options: Any) -> DeltaTable:
@@ -72,13 +72,13 @@ def test_rule_63_partition_columns_and_columns_without_statistics_are_refused(tm
 def test_zorder_takes_every_file_of_each_partition(tmp_path: Path) -> None:
     table = made(tmp_path, partition_by=("p",), **ROW_IDS, **VECTORS)
     table.delete("id % 7 = 3")
-    before, ids = rows_of(table), row_ids(table)
+    before, ids = rows_of(table), row_ids_of(table)
     result = table.optimize("p = 'a'", zorder_by=["id", "st.a"])
     assert result.partitions == 1 and result.metrics["numRemovedFiles"] == 6
-    assert (rows_of(table), row_ids(table)) == (before, ids)
+    assert (rows_of(table), row_ids_of(table)) == (before, ids)
     result = table.optimize(zorder_by=["id", "st.a"])
     assert (result.partitions, result.metrics["numRemovedFiles"]) == (3, 13)
-    assert (rows_of(table), row_ids(table)) == (before, ids)
+    assert (rows_of(table), row_ids_of(table)) == (before, ids)
     assert actions_of(table)["commitInfo"][0]["operationParameters"]["zOrderBy"] == '["id","st.a"]'
 
 

@@ -126,9 +126,7 @@ def test_each_table_of_results_is_a_commit_and_what_dies_loses_the_rest_only(tmp
     assert seen[-1].versions == [1, 2]
 
 
-def test_a_changed_schema_is_a_conflict_and_a_changed_property_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_schema_conflicts_and_a_property_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, table = made(tmp_path, add("a"))
     metadata = table.metadata
 

@@ -143,9 +143,7 @@ def test_columns_of_unknown_collations_are_left_out_with_a_warning(asked: Asked,
         ({"resume": "yes"}, ds.InvalidArgumentType),
     ],
 )
-def test_a_wrong_argument_is_reported_with_the_table(
-    tmp_path: Path, arguments: dict[str, Any], error: type[Exception]
-) -> None:
+def test_wrong_arguments_come_with_the_table(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
     table = make_table(tmp_path / "odd table")
     with pytest.raises(error, match=r"\(table .*odd%20table"):
         table.recompute_plan(**arguments)

@@ -300,35 +300,24 @@ def _log() -> Iterator[Damage]:
 
         return act
 
-    yield Damage("a commit is gone", "commit.gap", UNMAPPED, lambda t: log_file(t, 1).unlink())
-    yield Damage(
-        "the first commit is gone", "commit.gap", ("plain", "mapped", "timed"), lambda t: log_file(t, 0).unlink()
-    )
-    yield Damage("a commit is empty", "commit.empty", ("plain", "mapped"), lines(2, ""))
-    yield Damage("a commit with a timestamp is empty", "commit.timestamp", ("timed",), lines(2, "\n"))
-    yield Damage("a commit is cut off", "commit.readable", ALL, lines(None, '{"add":{"path":"x","partitionVa'))
-    yield Damage("a commit is no JSON", "commit.readable", ("plain", "ruled"), lines(1, "hello\n"))
-    yield Damage("a commit is a list", "commit.readable", ("plain",), lines(1, "[]\n"))
-    yield Damage("a folder is a commit", "log.regular-files", ("plain",), lambda t: replaced_by_folder(log_file(t, 2)))
-    yield Damage(
-        "a torn protocol",
-        "commit.readable",
-        ("plain", "vectors"),
-        changing(0, setting("protocol", minReaderVersion="1")),
-    )
-    yield Damage("metadata without an id", "commit.readable", ("plain",), changing(0, setting("metaData", id=None)))
-    yield Damage(
-        "no metadata",
-        "commit.first",
-        ("plain", "timed"),
-        changing(0, lambda found: [each for each in found if "metaData" not in each]),
-    )
-    yield Damage(
-        "no protocol",
-        "commit.first",
-        ("plain", "timed"),
-        changing(0, lambda found: [each for each in found if "protocol" not in each]),
-    )
+    yield from (
+        Damage("a commit is gone", "commit.gap", UNMAPPED, lambda t: log_file(t, 1).unlink()),
+        Damage("the first commit is gone", "commit.gap", ("plain", "mapped", "timed"),
+            lambda t: log_file(t, 0).unlink()),
+        Damage("a commit is empty", "commit.empty", ("plain", "mapped"), lines(2, "")),
+        Damage("a commit with a timestamp is empty", "commit.timestamp", ("timed",), lines(2, "\n")),
+        Damage("a commit is cut off", "commit.readable", ALL, lines(None, '{"add":{"path":"x","partitionVa')),
+        Damage("a commit is no JSON", "commit.readable", ("plain", "ruled"), lines(1, "hello\n")),
+        Damage("a commit is a list", "commit.readable", ("plain",), lines(1, "[]\n")),
+        Damage("a folder is a commit", "log.regular-files", ("plain",), lambda t: replaced_by_folder(log_file(t, 2))),
+        Damage("a torn protocol", "commit.readable", ("plain", "vectors"),
+            changing(0, setting("protocol", minReaderVersion="1"))),
+        Damage("metadata without an id", "commit.readable", ("plain",), changing(0, setting("metaData", id=None))),
+        Damage("no metadata", "commit.first", ("plain", "timed"),
+            changing(0, lambda found: [each for each in found if "metaData" not in each])),
+        Damage("no protocol", "commit.first", ("plain", "timed"),
+            changing(0, lambda found: [each for each in found if "protocol" not in each])),
+    )  # fmt: skip
     for name in ("metaData", "protocol"):
         yield Damage(
             f"{name} twice",
@@ -343,71 +332,34 @@ def _log() -> Iterator[Damage]:
         changing(1, lambda found: [*found, *[{"txn": {"appId": "x", "version": n}} for n in (1, 2)]]),
     )
     domain = {"domainMetadata": {"domain": "d", "configuration": "", "removed": False}}
-    yield Damage("a domain twice", "commit.reconciled", ("vectors",), changing(1, lambda f: [*f, domain, domain]))
-    yield Damage(
-        "a file added twice",
-        "commit.reconciled",
-        ("plain", "vectors", "timed"),
-        changing(1, lambda found: [*found, {"add": {**action(found, "add"), "size": 5}}]),
-    )
-    yield Damage(
-        "a file added and removed",
-        "commit.reconciled",
-        ("plain", "mapped"),
-        changing(
-            1,
-            lambda found: [
-                *found,
-                {"remove": {"path": action(found, "add")["path"], "dataChange": True, "deletionTimestamp": 1}},
-            ],
-        ),
-    )
-    yield Damage("a negative size", "files.numbers", ("plain", "ruled"), changing(None, setting("add", size=-5)))
-    yield Damage("an odd name", "log.names", ("plain",), lambda t: log_file(t, 7, "jsn.json").write_text("{}"))
-    yield Damage(
-        "no timestamp", "commit.timestamp", ("timed",), changing(2, setting("commitInfo", inCommitTimestamp=None))
-    )
-    yield Damage(
-        "an earlier timestamp", "commit.timestamp", ("timed",), changing(2, setting("commitInfo", inCommitTimestamp=5))
-    )
-    yield Damage("commitInfo comes last", "commit.timestamp", ("timed",), changing(2, lambda found: found[::-1]))
-    yield Damage(
-        "a change file elsewhere",
-        "files.cdc-folder",
-        ("timed",),
-        changing(None, setting("cdc", path="elsewhere.parquet")),
-    )
-    yield Damage(
-        "a change file that changes data", "files.cdc", ("timed",), changing(None, setting("cdc", dataChange=True))
-    )
-    yield Damage(
-        "a compaction is no JSON",
-        "compaction.readable",
-        ("plain",),
-        lambda t: log_file(t, 1, f"{2:020d}.compacted.json").write_text("{"),
-        mends=True,
-    )
-    yield Damage(
-        "a compaction lacks a file",
-        "compaction.contents",
-        ("plain", "mapped"),
-        compaction(1, 2, lambda found: [each for each in found if each is not next(e for e in found if "add" in e)]),
-        mends=True,
-    )
-    yield Damage(
-        "a compaction with a file twice",
-        "compaction.reconciled",
-        ("plain",),
-        compaction(1, 2, lambda found: [*found, next(each for each in found if "add" in each)]),
-        mends=True,
-    )
-    yield Damage(
-        "a compaction beyond the log",
-        "compaction.range",
-        ("plain",),
-        lambda t: put(log_file(t, 1, f"{90:020d}.compacted.json"), []),
-        mends=True,
-    )
+    yield from (
+        Damage("a domain twice", "commit.reconciled", ("vectors",), changing(1, lambda f: [*f, domain, domain])),
+        Damage("a file added twice", "commit.reconciled", ("plain", "vectors", "timed"),
+            changing(1, lambda found: [*found, {"add": {**action(found, "add"), "size": 5}}])),
+        Damage("a file added and removed", "commit.reconciled", ("plain", "mapped"),
+            changing(1, lambda found: [*found, {"remove": {"path": action(found, "add")["path"], "dataChange": True,
+            "deletionTimestamp": 1}}])),
+        Damage("a negative size", "files.numbers", ("plain", "ruled"), changing(None, setting("add", size=-5))),
+        Damage("an odd name", "log.names", ("plain",), lambda t: log_file(t, 7, "jsn.json").write_text("{}")),
+        Damage("no timestamp", "commit.timestamp", ("timed",),
+            changing(2, setting("commitInfo", inCommitTimestamp=None))),
+        Damage("an earlier timestamp", "commit.timestamp", ("timed",),
+            changing(2, setting("commitInfo", inCommitTimestamp=5))),
+        Damage("commitInfo comes last", "commit.timestamp", ("timed",), changing(2, lambda found: found[::-1])),
+        Damage("a change file elsewhere", "files.cdc-folder", ("timed",),
+            changing(None, setting("cdc", path="elsewhere.parquet"))),
+        Damage("a change file that changes data", "files.cdc", ("timed",),
+            changing(None, setting("cdc", dataChange=True))),
+        Damage("a compaction is no JSON", "compaction.readable", ("plain",),
+            lambda t: log_file(t, 1, f"{2:020d}.compacted.json").write_text("{"), mends=True),
+        Damage("a compaction lacks a file", "compaction.contents", ("plain", "mapped"),
+            compaction(1, 2, lambda found: [each for each in found if each is not next(e for e in found if "add" in
+            e)]), mends=True),
+        Damage("a compaction with a file twice", "compaction.reconciled", ("plain",),
+            compaction(1, 2, lambda found: [*found, next(each for each in found if "add" in each)]), mends=True),
+        Damage("a compaction beyond the log", "compaction.range", ("plain",),
+            lambda t: put(log_file(t, 1, f"{90:020d}.compacted.json"), []), mends=True),
+    )  # fmt: skip
 
 
 def _checkpoints() -> Iterator[Damage]:
@@ -425,69 +377,40 @@ def _checkpoints() -> Iterator[Damage]:
             lambda t, c=contents: checkpoint_of(t).write_bytes(c),
             mends=True,
         )
-    yield Damage(
-        "checkpoint: cut off",
-        "checkpoint.readable",
-        WITH_CHECKPOINT,
-        lambda t: checkpoint_of(t).write_bytes(checkpoint_of(t).read_bytes()[:-300]),
-        mends=True,
-    )
-    yield bad(
-        "lacks a file", "contents", lambda f: [e for e in f if e["add"] is None or e["add"] is not of(f, "add")[0]]
-    )
-    yield bad(
-        "another file", "contents", lambda f: [*f, {**f[-1], "add": {**of(f, "add")[0], "path": "other.parquet"}}]
-    )
-    yield bad("another size", "contents", first_add(size=7))
-    yield bad("another protocol", "contents", lambda f: of(f, "protocol")[0].update(minWriterVersion=3))
-    yield bad(
-        "another schema",
-        "contents",
-        lambda f: of(f, "metaData")[0].update(schemaString='{"type":"struct","fields":[]}'),
-    )
-    yield bad("another version of an application", "contents", lambda f: of(f, "txn")[0].update(version=77))
-    yield bad("a file twice", "reconciled", lambda f: [*f, next(e for e in f if e["add"] is not None)])
-    yield bad(
-        "active and removed",
-        "reconciled",
-        lambda f: [*f, {"remove": {"path": of(f, "add")[0]["path"], "deletionTimestamp": 1 << 50, "dataChange": True}}],
-        ("checkpointed",),
-    )
-    yield bad("another partition", "contents", first_add(partitionValues=[("p", "7")]), ("partitioned",))
-    yield Damage(
-        "a sidecar is gone", "checkpoint.readable", ("in_sidecars",), lambda t: sidecar_of(t).unlink(), mends=True
-    )
-    yield Damage(
-        "a sidecar is torn",
-        "checkpoint.readable",
-        ("in_sidecars",),
-        lambda t: sidecar_of(t).write_bytes(b"x"),
-        mends=True,
-    )
-    yield Damage(
-        "a sidecar of another size",
-        "checkpoint.sidecar",
-        ("in_sidecars",),
-        rows_of(lambda found: of(found, "sidecar")[0].update(sizeInBytes=3)),
-    )
-    yield Damage(
-        "a part is gone",
-        "checkpoint.complete",
-        ("checkpointed",),
-        lambda t: checkpoint_of(t).rename(log_file(t, 4, "checkpoint.0000000001.0000000002.parquet")),
-    )
+    yield from (
+        Damage("checkpoint: cut off", "checkpoint.readable", WITH_CHECKPOINT,
+            lambda t: checkpoint_of(t).write_bytes(checkpoint_of(t).read_bytes()[:-300]), mends=True),
+        bad("lacks a file", "contents", lambda f: [e for e in f if e["add"] is None or e["add"] is not of(f,
+            "add")[0]]),
+        bad("another file", "contents", lambda f: [*f, {**f[-1], "add": {**of(f, "add")[0], "path": "other.parquet"}}]),
+        bad("another size", "contents", first_add(size=7)),
+        bad("another protocol", "contents", lambda f: of(f, "protocol")[0].update(minWriterVersion=3)),
+        bad("another schema", "contents", lambda f: of(f,
+            "metaData")[0].update(schemaString='{"type":"struct","fields":[]}')),
+        bad("another version of an application", "contents", lambda f: of(f, "txn")[0].update(version=77)),
+        bad("a file twice", "reconciled", lambda f: [*f, next(e for e in f if e["add"] is not None)]),
+        bad("active and removed", "reconciled", lambda f: [*f,
+            {"remove": {"path": of(f, "add")[0]["path"], "deletionTimestamp": 1 << 50, "dataChange": True}}],
+            ("checkpointed",)),
+        bad("another partition", "contents", first_add(partitionValues=[("p", "7")]), ("partitioned",)),
+        Damage("a sidecar is gone", "checkpoint.readable", ("in_sidecars",), lambda t: sidecar_of(t).unlink(),
+            mends=True),
+        Damage("a sidecar is torn", "checkpoint.readable", ("in_sidecars",), lambda t: sidecar_of(t).write_bytes(b"x"),
+            mends=True),
+        Damage("a sidecar of another size", "checkpoint.sidecar", ("in_sidecars",),
+            rows_of(lambda found: of(found, "sidecar")[0].update(sizeInBytes=3))),
+        Damage("a part is gone", "checkpoint.complete", ("checkpointed",),
+            lambda t: checkpoint_of(t).rename(log_file(t, 4, "checkpoint.0000000001.0000000002.parquet"))),
+    )  # fmt: skip
     hint_file = lambda t: t / "_delta_log" / "_last_checkpoint"  # noqa: E731
-    yield Damage("hint: no JSON", "hint.readable", WITH_CHECKPOINT, lambda t: hint_file(t).write_text("{"), mends=True)
-    yield Damage(
-        "hint: wrong checksum",
-        "hint.readable",
-        WITH_CHECKPOINT,
-        lambda t: hint_file(t).write_text('{"version":4,"size":1,"checksum":"00"}'),
-        mends=True,
-    )
-    yield Damage("hint: no such checkpoint", "hint.version", WITH_CHECKPOINT, hint(version=3), mends=True)
-    yield Damage("hint: parts", "hint.contents", WITH_CHECKPOINT, hint(parts=4), mends=True)
-    yield Damage("hint: number of files", "hint.contents", WITH_CHECKPOINT, hint(numOfAddFiles=4711), mends=True)
+    yield from (
+        Damage("hint: no JSON", "hint.readable", WITH_CHECKPOINT, lambda t: hint_file(t).write_text("{"), mends=True),
+        Damage("hint: wrong checksum", "hint.readable", WITH_CHECKPOINT,
+            lambda t: hint_file(t).write_text('{"version":4,"size":1,"checksum":"00"}'), mends=True),
+        Damage("hint: no such checkpoint", "hint.version", WITH_CHECKPOINT, hint(version=3), mends=True),
+        Damage("hint: parts", "hint.contents", WITH_CHECKPOINT, hint(parts=4), mends=True),
+        Damage("hint: number of files", "hint.contents", WITH_CHECKPOINT, hint(numOfAddFiles=4711), mends=True),
+    )  # fmt: skip
     tables = ("plain", "partitioned", "vectors")
     yield Damage(
         "checksum: no JSON",
@@ -520,46 +443,31 @@ def _state() -> Iterator[Damage]:
         keys = {key.replace("__", "."): value for key, value in members.items()}
         return schema(lambda fields: fields[number]["metadata"].update(keys))
 
-    yield meta("a schema that is no JSON", "schema.json", setting("metaData", schemaString="{"), ("plain", "vectors"))
-    yield meta("a type that does not exist", "schema.types", field(0, type="int128"))
-    yield meta("two columns of a name", "schema.duplicates", field(0, name="NAME"))
-    yield meta("a name with a blank", "schema.names", field(0, name="i d"))
-    yield meta("an unknown partition column", "metadata.partitioning", setting("metaData", partitionColumns=["zz"]))
-    yield meta("a malformed property", "properties.values", properties(delta__appendOnly="maybe"))
-    yield meta("another format", "metadata.format", setting("metaData", format={"provider": "csv", "options": {}}))
-    yield meta("an id of two columns", "mapping.ids", marked(0, delta__columnMapping__id=2), ("mapped",))
-    yield meta(
-        "a highest id that is too low",
-        "mapping.highest-id",
-        properties(delta__columnMapping__maxColumnId="1"),
-        ("mapped",),
-    )
-    yield meta(
-        "a constraint that is no SQL", "schema.expressions", properties(delta__constraints__small="id <"), ("ruled",)
-    )
-    yield meta("an identity column of step 0", "schema.identity", marked(4, delta__identity__step=0), ("ruled",))
-    yield meta("a feature that is not listed", "protocol.unlisted", properties(delta__enableDeletionVectors="true"))
-    yield Damage(
-        "no list of features", "protocol.versions", ("vectors",), changing(0, setting("protocol", readerFeatures=None))
-    )
-    yield Damage(
-        "a feature of one list",
-        "protocol.both-lists",
-        ("vectors",),
-        changing(0, setting("protocol", writerFeatures=["rowTracking", "domainMetadata", "appendOnly", "invariants"])),
-    )
-    yield Damage(
-        "a feature without what it needs",
-        "protocol.required",
-        ("vectors",),
-        changing(0, setting("protocol", writerFeatures=["rowTracking", "deletionVectors"])),
-    )
-    yield Damage(
-        "clustering by no column",
-        "domains.clustering",
-        ("ruled",),
-        changing(0, setting("domainMetadata", configuration='{"clusteringColumns":[["zz"]]}')),
-    )
+    yield from (
+        meta("a schema that is no JSON", "schema.json", setting("metaData", schemaString="{"), ("plain", "vectors")),
+        meta("a type that does not exist", "schema.types", field(0, type="int128")),
+        meta("two columns of a name", "schema.duplicates", field(0, name="NAME")),
+        meta("a name with a blank", "schema.names", field(0, name="i d")),
+        meta("an unknown partition column", "metadata.partitioning", setting("metaData", partitionColumns=["zz"])),
+        meta("a malformed property", "properties.values", properties(delta__appendOnly="maybe")),
+        meta("another format", "metadata.format", setting("metaData", format={"provider": "csv", "options": {}})),
+        meta("an id of two columns", "mapping.ids", marked(0, delta__columnMapping__id=2), ("mapped",)),
+        meta("a highest id that is too low", "mapping.highest-id", properties(delta__columnMapping__maxColumnId="1"),
+            ("mapped",)),
+        meta("a constraint that is no SQL", "schema.expressions", properties(delta__constraints__small="id <"),
+            ("ruled",)),
+        meta("an identity column of step 0", "schema.identity", marked(4, delta__identity__step=0), ("ruled",)),
+        meta("a feature that is not listed", "protocol.unlisted", properties(delta__enableDeletionVectors="true")),
+        Damage("no list of features", "protocol.versions", ("vectors",),
+            changing(0, setting("protocol", readerFeatures=None))),
+        Damage("a feature of one list", "protocol.both-lists", ("vectors",),
+            changing(0, setting("protocol", writerFeatures=["rowTracking", "domainMetadata", "appendOnly",
+            "invariants"]))),
+        Damage("a feature without what it needs", "protocol.required", ("vectors",),
+            changing(0, setting("protocol", writerFeatures=["rowTracking", "deletionVectors"]))),
+        Damage("clustering by no column", "domains.clustering", ("ruled",),
+            changing(0, setting("domainMetadata", configuration='{"clusteringColumns":[["zz"]]}'))),
+    )  # fmt: skip
     name = "delta.rowTracking.materializedRowIdColumnName"
     yield Damage(
         "no column of row ids",
@@ -573,71 +481,40 @@ def _files() -> Iterator[Damage]:
     def add(name: str, rule: str, change: Change, tables: Sequence[str] = ("plain",)) -> Damage:
         return Damage(name, rule, tables, changing(None, change))
 
-    yield add("a path with a blank", "files.path", setting("add", path="a b.parquet"), ("plain", "ruled"))
-    yield add("no partition value", "files.partition-values", setting("add", partitionValues={}), ("partitioned",))
-    yield add("a partition value too many", "files.partition-values", setting("add", partitionValues={"q": "1"}))
-    yield add(
-        "a partition value of another type",
-        "files.partition-values",
-        setting("add", partitionValues={"p": "x"}),
-        ("partitioned",),
-    )
-    yield add(
-        "a partition value that is null",
-        "files.partition-values",
-        setting("add", partitionValues={"p": None}),
-        ("partitioned",),
-    )
-    yield add(
-        "statistics that are no JSON", "statistics.json", setting("add", stats="{"), ("plain", "ruled", "partitioned")
-    )
-    yield add(
-        "a bound of another type",
-        "statistics.json",
-        stats(lambda s: of_column(s["minValues"], "id", "x")),
-        UNMAPPED[:1],
-    )
-    yield add(
-        "more nulls than rows",
-        "statistics.counts",
-        stats(lambda s: of_column(s["nullCount"], "name", 999)),
-        ("plain", "partitioned"),
-    )
-    yield add(
-        "a minimum above the maximum",
-        "statistics.bounds",
-        stats(lambda s: of_column(s["minValues"], "id", 9999)),
-        ("plain", "ruled"),
-    )
-    yield add(
-        "nulls of NOT NULL", "statistics.not-null", stats(lambda s: of_column(s["nullCount"], "id", 1)), ("ruled",)
-    )
-    yield add(
-        "no statistics of the clustering", "statistics.clustering", stats(lambda s: s.pop("minValues")), ("ruled",)
-    )
-    yield add("row ids without a count", "statistics.counts", stats(lambda s: s.pop("numRecords")), ("vectors",))
-    yield add("a vector without a count", "vectors.count", stats(lambda s: s.pop("numRecords")), ("vectors",))
-    yield add("more deleted rows than rows", "vectors.range", stats(lambda s: s.update(numRecords=1)), ("vectors",))
-    yield add("no row ids", "row-ids.assigned", setting("add", baseRowId=None), ("vectors",))
-    yield add("the row ids of others", "row-ids.unique", first_ids, ("vectors",))
-    yield add("row ids above the mark", "row-ids.mark", setting("add", baseRowId=10**9), ("vectors",))
-    yield Damage("a vector's file is gone", "vectors.readable", ("vectors",), lambda t: vector_file(t).unlink())
-    yield Damage("a vector with another bit", "vectors.readable", ("vectors",), lambda t: flipped(vector_file(t), 12))
-    yield Damage(
-        "a vector's file is cut off",
-        "vectors.readable",
-        ("vectors",),
-        lambda t: vector_file(t).write_bytes(vector_file(t).read_bytes()[:9]),
-    )
-    yield add(
-        "a vector of another size",
-        "vectors.readable",
-        each_vector(lambda v: v.update(sizeInBytes=v["sizeInBytes"] + 1)),
-        ("vectors",),
-    )
-    yield add(
-        "a vector of other rows", "vectors.readable", each_vector(lambda v: v.update(cardinality=1)), ("vectors",)
-    )
+    yield from (
+        add("a path with a blank", "files.path", setting("add", path="a b.parquet"), ("plain", "ruled")),
+        add("no partition value", "files.partition-values", setting("add", partitionValues={}), ("partitioned",)),
+        add("a partition value too many", "files.partition-values", setting("add", partitionValues={"q": "1"})),
+        add("a partition value of another type", "files.partition-values", setting("add", partitionValues={"p": "x"}),
+            ("partitioned",)),
+        add("a partition value that is null", "files.partition-values", setting("add", partitionValues={"p": None}),
+            ("partitioned",)),
+        add("statistics that are no JSON", "statistics.json", setting("add", stats="{"),
+            ("plain", "ruled", "partitioned")),
+        add("a bound of another type", "statistics.json", stats(lambda s: of_column(s["minValues"], "id", "x")),
+            UNMAPPED[:1]),
+        add("more nulls than rows", "statistics.counts", stats(lambda s: of_column(s["nullCount"], "name", 999)),
+            ("plain", "partitioned")),
+        add("a minimum above the maximum", "statistics.bounds", stats(lambda s: of_column(s["minValues"], "id", 9999)),
+            ("plain", "ruled")),
+        add("nulls of NOT NULL", "statistics.not-null", stats(lambda s: of_column(s["nullCount"], "id", 1)),
+            ("ruled",)),
+        add("no statistics of the clustering", "statistics.clustering", stats(lambda s: s.pop("minValues")),
+            ("ruled",)),
+        add("row ids without a count", "statistics.counts", stats(lambda s: s.pop("numRecords")), ("vectors",)),
+        add("a vector without a count", "vectors.count", stats(lambda s: s.pop("numRecords")), ("vectors",)),
+        add("more deleted rows than rows", "vectors.range", stats(lambda s: s.update(numRecords=1)), ("vectors",)),
+        add("no row ids", "row-ids.assigned", setting("add", baseRowId=None), ("vectors",)),
+        add("the row ids of others", "row-ids.unique", first_ids, ("vectors",)),
+        add("row ids above the mark", "row-ids.mark", setting("add", baseRowId=10**9), ("vectors",)),
+        Damage("a vector's file is gone", "vectors.readable", ("vectors",), lambda t: vector_file(t).unlink()),
+        Damage("a vector with another bit", "vectors.readable", ("vectors",), lambda t: flipped(vector_file(t), 12)),
+        Damage("a vector's file is cut off", "vectors.readable", ("vectors",),
+            lambda t: vector_file(t).write_bytes(vector_file(t).read_bytes()[:9])),
+        add("a vector of another size", "vectors.readable",
+            each_vector(lambda v: v.update(sizeInBytes=v["sizeInBytes"] + 1)), ("vectors",)),
+        add("a vector of other rows", "vectors.readable", each_vector(lambda v: v.update(cardinality=1)), ("vectors",)),
+    )  # fmt: skip
 
 
 def _data() -> Iterator[Damage]:
@@ -654,58 +531,51 @@ def _data() -> Iterator[Damage]:
     ) -> Damage:
         return data(name, rule, changing(None, stats(change)), tables, mends=True)
 
-    yield data("a file is gone", "data.missing", lambda t: data_files(t)[-1].unlink(), ALL, mends=True)
-    yield data(
-        "a file of an earlier commit is gone", "data.missing", lambda t: data_files(t)[0].unlink(), ALL, mends=True
-    )
-    yield data(
-        "a file is cut off",
-        "data.readable",
-        lambda t: data_files(t)[0].write_bytes(data_files(t)[0].read_bytes()[:-9]),
-        ALL,
-    )
-    yield data("a file is empty", "data.readable", lambda t: data_files(t)[0].write_bytes(b""), ALL)
-    yield data(
-        "a file is a folder", "data.readable", lambda t: replaced_by_folder(data_files(t)[0]), ("plain", "mapped")
-    )
-    yield data(
-        "another size in the log", "data.size", changing(None, setting("add", size=12345)), ("plain", "partitioned")
-    )
-    yield logged("more rows in the log", "data.row-count", lambda s: s.update(numRecords=21))
-    yield logged("fewer rows in the log", "data.row-count", lambda s: s.update(numRecords=2))
-    yield logged(
-        "a minimum that is too high",
-        "data.statistics",
-        lambda s: of_column(s["minValues"], "id", value_of(s["maxValues"])),
-    )
-    yield logged(
-        "a maximum that is too low",
-        "data.statistics",
-        lambda s: of_column(s["maxValues"], "id", value_of(s["minValues"])),
-    )
-    yield logged("a string that is too low", "data.statistics", lambda s: of_column(s["maxValues"], "name", "n200"))
-    yield logged("a null count that is too low", "data.statistics", lambda s: of_column(s["nullCount"], "id", 3))
+    yield from (
+        data("a file is gone", "data.missing", lambda t: data_files(t)[-1].unlink(), ALL, mends=True),
+        data("a file of an earlier commit is gone", "data.missing", lambda t: data_files(t)[0].unlink(), ALL,
+            mends=True),
+        data("a file is cut off", "data.readable", lambda t:
+            data_files(t)[0].write_bytes(data_files(t)[0].read_bytes()[:-9]), ALL),
+        data("a file is empty", "data.readable", lambda t: data_files(t)[0].write_bytes(b""), ALL),
+        data("a file is a folder", "data.readable", lambda t: replaced_by_folder(data_files(t)[0]),
+            ("plain", "mapped")),
+        data("another size in the log", "data.size", changing(None, setting("add", size=12345)),
+            ("plain", "partitioned")),
+        logged("more rows in the log", "data.row-count", lambda s: s.update(numRecords=21)),
+        logged("fewer rows in the log", "data.row-count", lambda s: s.update(numRecords=2)),
+        logged("a minimum that is too high", "data.statistics",
+            lambda s: of_column(s["minValues"], "id", value_of(s["maxValues"]))),
+        logged("a maximum that is too low", "data.statistics",
+            lambda s: of_column(s["maxValues"], "id", value_of(s["minValues"]))),
+        logged("a string that is too low", "data.statistics", lambda s: of_column(s["maxValues"], "name", "n200")),
+        logged("a null count that is too low", "data.statistics", lambda s: of_column(s["nullCount"], "id", 3)),
+    )  # fmt: skip
     text = with_column("id", lambda rows: rows["id"].cast(pa.string()))
     yield data("a column of another type", "data.columns", rewritten(text), ("plain", "partitioned"))
     more = with_column("zz", lambda rows: pa.nulls(len(rows), pa.int64()))
-    yield data("an unknown column", "data.unknown-columns", rewritten(more), ("plain", "partitioned", "vectors"))
-    yield data(
-        "logical names", "data.mapped-names", rewritten(lambda r: r.rename_columns(["id", "name", "p"])), ("mapped",)
-    )
+    yield from (
+        data("an unknown column", "data.unknown-columns", rewritten(more), ("plain", "partitioned", "vectors")),
+        data("logical names", "data.mapped-names", rewritten(lambda r: r.rename_columns(["id", "name", "p"])),
+            ("mapped",)),
+    )  # fmt: skip
     one = lambda rows, name: pa.array([None, *rows[name].to_pylist()[1:]], rows[name].type)  # noqa: E731
     yield data("NULL in NOT NULL", "rows.not-null", rewritten(with_column("id", lambda r: one(r, "id"))), ("ruled",))
     big = with_column("id", lambda rows: pa.array([5000] * len(rows), pa.int64()))
-    yield data("a row beyond a constraint", "rows.constraint", rewritten(big), ("ruled",))
-    yield data(
-        "another generated value", "rows.generated", rewritten(with_column("twice", lambda r: r["id"])), ("ruled",)
-    )
+    yield from (
+        data("a row beyond a constraint", "rows.constraint", rewritten(big), ("ruled",)),
+        data("another generated value", "rows.generated", rewritten(with_column("twice", lambda r: r["id"])),
+            ("ruled",)),
+    )  # fmt: skip
     far = with_column("n", lambda rows: pa.array(range(10**6, 10**6 + len(rows)), pa.int64()))
     yield data("an identity beyond its mark", "rows.identity", rewritten(far), ("ruled",))
     part = with_column("p", lambda rows: pa.array([77] * len(rows), pa.int32()))
     yield data("a partition column with other values", "data.partition-values", rewritten(part), ("partitioned",))
     fewer = rewritten(lambda rows: rows.slice(0, 2))
-    yield data("a vector beyond the rows", "vectors.range", fewer, ("vectors",))
-    yield data("a file that nothing needs", "data.orphans", orphan, ALL)
+    yield from (
+        data("a vector beyond the rows", "vectors.range", fewer, ("vectors",)),
+        data("a file that nothing needs", "data.orphans", orphan, ALL),
+    )  # fmt: skip
 
 
 DAMAGES: Sequence[Damage] = (*_log(), *_checkpoints(), *_state(), *_files(), *_data())

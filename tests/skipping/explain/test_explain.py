@@ -204,9 +204,7 @@ def is_grey(pixel: np.ndarray) -> bool:
     return len(set(pixel.tolist())) == 1
 
 
-def test_without_pillow_a_png_names_its_extra_and_an_svg_is_drawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pillow_a_png_names_its_extra_svg_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = TableBuilder(tmp_path / "t", {"a": t.LONG})
     builder.commit(add("0", bounds(a=(0, 1))))
     explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7").explain()
@@ -380,9 +378,7 @@ def test_one_kept_file_among_thousands_is_seen_and_one_skipped_is_not_full(tmp_p
 
 
 @pytest.mark.parametrize("where", ["a != {k}", "(a != {k} OR b != {k})", "a IN ({k}, 7, 8)"])
-def test_the_work_of_explain_grows_with_the_parts_of_the_predicate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
+def test_explain_s_work_grows_with_the_predicate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     table = grid(tmp_path)
     visited: list[int] = []
     truth, unpack = explain_module._Truth.of, np.unpackbits

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
 from deltaskip.skipping.joins.name_resolution import default_aliases
 from deltaskip.sparkexpr import to_node
 from tests.dml.tables import files_below, rows_of
-from tests.each import each
 from tests.looped import looped
 
 DDL = "id BIGINT, v STRING, s STRUCT<x: INT>, t STRUCT<v: STRING, w: STRING>"
@@ -91,30 +89,28 @@ def test_a_condition_on_one_side_is_refused(tmp_path: Path, on: str) -> None:
     assert len(rows_of(table)) == 3
 
 
-def test_a_whole_condition_counts(tmp_path: Path) -> None:
-    def check(tmp_path: Path, on: str, left: list[int]) -> None:
-        table = made(tmp_path)
-        table.merge(SOURCE, on, "s", "t").when_matched_delete().execute()
-        assert [row["id"] for row in rows_of(table)] == left
-
-    each(
-        [
-            ("TRUE", []),
-            ("false", [1, 2, 3]),
-            ("t.id = 2 AND t.id = s.id", [1, 3]),
-            ("t.id = 3 AND t.id = s.id", [1, 2, 3]),
-            ("k = t.id", [1, 3]),
-            ("T.ID = `S`.`id`", [1, 3]),
-            # The alias goes before the struct `t`, whose field is named `v` too; `t.w` is the field of the struct.
-            ("t.v = 'b' AND t.id = s.id", [1, 3]),
-            ("t.w = 'r' AND t.id = s.id", [1, 3]),
-            ("t.t.v = 'q' AND t.id = s.id", [1, 3]),
-            ("t.s.x = s.id", [1, 3]),
-            # The struct `s` of the target has a field `x`; the source has no such column.
-            ("s.x = s.k", [1, 3]),
-        ],
-        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "on, left",
+    [
+        ("TRUE", []),
+        ("false", [1, 2, 3]),
+        ("t.id = 2 AND t.id = s.id", [1, 3]),
+        ("t.id = 3 AND t.id = s.id", [1, 2, 3]),
+        ("k = t.id", [1, 3]),
+        ("T.ID = `S`.`id`", [1, 3]),
+        # The alias goes before the struct `t`, whose field is named `v` too; `t.w` is the field of the struct.
+        ("t.v = 'b' AND t.id = s.id", [1, 3]),
+        ("t.w = 'r' AND t.id = s.id", [1, 3]),
+        ("t.t.v = 'q' AND t.id = s.id", [1, 3]),
+        ("t.s.x = s.id", [1, 3]),
+        # The struct `s` of the target has a field `x`; the source has no such column.
+        ("s.x = s.k", [1, 3]),
+    ],
+)
+def test_a_whole_condition_counts(tmp_path: Path, on: str, left: list[int]) -> None:
+    table = made(tmp_path)
+    table.merge(SOURCE, on, "s", "t").when_matched_delete().execute()
+    assert [row["id"] for row in rows_of(table)] == left
 
 
 REFUSED: dict[str, tuple[Build, type[Exception]]] = {
@@ -149,19 +145,17 @@ REFUSED: dict[str, tuple[Build, type[Exception]]] = {
 }
 
 
-def test_what_is_refused_does_not_depend_on_rows(tmp_path: Path) -> None:
-    def check(tmp_path: Path, what: str) -> None:
-        build, kind = REFUSED[what]
-        nothing, other = SOURCE.slice(0, 0), SOURCE.slice(1, 1)
-        table, empty = made(tmp_path / "a"), made(tmp_path / "b", ROWS.slice(0, 0))
-        before = files_below(tmp_path)
-        # Rows match, no file may match, and there is no row in the source or in the target.
-        for one, source in ((table, SOURCE), (table, other), (table, nothing), (empty, SOURCE)):
-            with pytest.raises(kind):
-                build(one.merge(source, "t.id = s.id", "s", "t")).execute()
-        assert (table.refresh().version, empty.refresh().version, files_below(tmp_path)) == (1, 0, before)
-
-    each(REFUSED, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
+@looped("what", REFUSED)
+def test_what_is_refused_does_not_depend_on_rows(tmp_path: Path, what: str) -> None:
+    build, kind = REFUSED[what]
+    nothing, other = SOURCE.slice(0, 0), SOURCE.slice(1, 1)
+    table, empty = made(tmp_path / "a"), made(tmp_path / "b", ROWS.slice(0, 0))
+    before = files_below(tmp_path)
+    # Rows match, no file may match, and there is no row in the source or in the target.
+    for one, source in ((table, SOURCE), (table, other), (table, nothing), (empty, SOURCE)):
+        with pytest.raises(kind):
+            build(one.merge(source, "t.id = s.id", "s", "t")).execute()
+    assert (table.refresh().version, empty.refresh().version, files_below(tmp_path)) == (1, 0, before)
 
 
 def test_nothing_is_read_before_names_are_resolved(tmp_path: Path) -> None:

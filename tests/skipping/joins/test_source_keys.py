@@ -16,7 +16,7 @@ from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.literal_list import integers
 from deltaskip.sparkexpr.nodes import Literal
 from deltaskip.sparkexpr.types.data_types import INTEGER, STRING
-from tests.each import each
+from tests.looped import looped
 
 DDL = (
     "id INT, p STRING, d DOUBLE, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), c CHAR(3), "
@@ -66,76 +66,55 @@ def between(least: Any, greatest: Any, has_null: bool = False, values: Any = Non
     return KeyValues(least, greatest, has_null, values)
 
 
-def test_a_range_of_keys_keeps_its_files(table: DeltaTable) -> None:
-    assert kept(table, "t.id = s.id", between(15, 32)) == 3
-    assert kept(table, "s.id = t.id", between(15, 32)) == 3
-    assert kept(table, "t.id = s.k", between(15, 2**40)) == 9
-    assert kept(table, "st.k = s.id", between(15, 15)) == 1
+FIVE = between(5, 5)
+NULL = KeyValues(None, None, True)
+FEW = tuple(Literal(value, INTEGER) for value in (5, 93))
+MANY = integers(pa.array([*range(200, 300), 5, 93], pa.int64()))
+SAYS_NOTHING = (
+    "t.id = s.p", "t.p = s.k", "t.c = s.c", "id = 5", "t.id != s.id", "NOT (t.id = s.id)", "t.id + s.id = 10",
+    "t.ts = s.name", "t.d = s.id", "t.p COLLATE UTF8_LCASE = s.p", "some_udf(t.id) = s.id",
+    "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
+)  # fmt: skip
+# The condition, the values of each key, the files that are kept, and other aliases.
+KEPT: dict[str, list[tuple[str, list[KeyValues], int, dict[str, str | None]]]] = {
+    "a range of keys keeps its files": [
+        ("t.id = s.id", [between(15, 32)], 3, {}), ("s.id = t.id", [between(15, 32)], 3, {}),
+        ("t.id = s.k", [between(15, 2**40)], 9, {}), ("st.k = s.id", [between(15, 15)], 1, {})],
+    "few keys keep only the files that have them": [
+        ("t.id = s.id", [between(5, 93, values=FEW)], 2, {}), ("t.id = s.id", [between(5, 299, values=MANY)], 2, {})],
+    "keys of partition columns and of their sources prune": [
+        ("t.id = s.id AND t.p = s.p", [between(0, 99), between("a", "a")], 5, {}),
+        ("t.ts = s.ts", [between(3 * DAY, 3 * DAY + 5)], 1, {}),
+        ("CAST(t.ts AS DATE) = CAST(s.ts AS DATE)", [between(3, 4)], 2, {})],
+    "null keys never match but by the null-safe comparison": [
+        ("t.id = s.id", [NULL], 0, {}), ("t.id <=> s.id", [NULL], 0, {}),
+        ("t.id <=> s.id", [between(5, 5, True)], 1, {}), ("t.id = s.id", [between(5, 5, True)], 1, {})],
+    "conditions on the target alone prune": [
+        ("t.id < 20 AND s.flag", [], 2, {}), ("t.id = s.id AND t.id >= 90", [between(0, 99)], 1, {})],
+    "inequalities prune by the extreme that they allow": [
+        ("t.id BETWEEN s.lo AND s.hi", [between(40, 70), between(50, 75)], 4, {}),
+        ("t.id < s.hi", [between(5, 25)], 3, {}), ("s.hi < t.id", [between(85, 95)], 2, {})],
+    "alternatives prune if each does": [
+        ("t.id = s.id OR t.d = s.d", [FIVE, between(95.0, 95.0)], 2, {}),
+        ("t.id = s.id OR upper(s.name) = 'X'", [FIVE], 10, {})],
+    "what Spark may convert or is not understood says nothing": [(on, [], 10, {}) for on in SAYS_NOTHING],
+    "names are read as Spark reads them": [
+        ("hi = t.id", [FIVE], 1, {}), ("T.ID = S.ID", [FIVE], 1, {}),
+        # A qualifier that nobody told of is one that the DataFrame of the source has.
+        ("t.id = u.id", [FIVE], 1, {"source_alias": None}),
+        # Both sides have the name.
+        ("id = s.k", [], 10, {"target_alias": None}),
+        # The source may be named like a struct of the target: the name of a side goes before that of a column.
+        ("st.k = t.id", [FIVE], 1, {"source_alias": "st"}),
+        # What the DataFrame of the source is named is not known.
+        ("st.k = t.id", [], 10, {"source_alias": None})],
+}  # fmt: skip
 
 
-def test_few_keys_keep_only_the_files_that_have_them(table: DeltaTable) -> None:
-    few = tuple(Literal(value, INTEGER) for value in (5, 93))
-    assert kept(table, "t.id = s.id", between(5, 93, values=few)) == 2
-    many = integers(pa.array([*range(200, 300), 5, 93], pa.int64()))
-    assert kept(table, "t.id = s.id", between(5, 299, values=many)) == 2
-
-
-def test_keys_of_partition_columns_and_of_their_sources_prune(table: DeltaTable) -> None:
-    assert kept(table, "t.id = s.id AND t.p = s.p", between(0, 99), between("a", "a")) == 5
-    assert kept(table, "t.ts = s.ts", between(3 * DAY, 3 * DAY + 5)) == 1
-    assert kept(table, "CAST(t.ts AS DATE) = CAST(s.ts AS DATE)", between(3, 4)) == 2
-
-
-def test_null_keys_never_match_but_by_the_null_safe_comparison(table: DeltaTable) -> None:
-    nothing = KeyValues(None, None, True)
-    assert kept(table, "t.id = s.id", nothing) == 0
-    assert kept(table, "t.id <=> s.id", nothing) == 0
-    assert kept(table, "t.id <=> s.id", between(5, 5, True)) == 1
-    with_nulls = DeltaTable(table.uri)
-    assert kept(with_nulls, "t.id = s.id", between(5, 5, True)) == 1
-
-
-def test_conditions_on_the_target_alone_prune(table: DeltaTable) -> None:
-    assert kept(table, "t.id < 20 AND s.flag") == 2
-    assert kept(table, "t.id = s.id AND t.id >= 90", between(0, 99)) == 1
-
-
-def test_inequalities_prune_by_the_extreme_that_they_allow(table: DeltaTable) -> None:
-    assert kept(table, "t.id BETWEEN s.lo AND s.hi", between(40, 70), between(50, 75)) == 4
-    assert kept(table, "t.id < s.hi", between(5, 25)) == 3
-    assert kept(table, "s.hi < t.id", between(85, 95)) == 2
-
-
-def test_alternatives_prune_if_each_does(table: DeltaTable) -> None:
-    assert kept(table, "t.id = s.id OR t.d = s.d", between(5, 5), between(95.0, 95.0)) == 2
-    assert kept(table, "t.id = s.id OR upper(s.name) = 'X'", between(5, 5)) == 10
-
-
-def test_what_spark_may_convert_or_is_not_understood_says_nothing(table: DeltaTable) -> None:
-    def check(on: str) -> None:
-        assert kept(table, on) == 10
-
-    each(
-        [
-            "t.id = s.p", "t.p = s.k", "t.c = s.c", "id = 5", "t.id != s.id", "NOT (t.id = s.id)", "t.id + s.id = 10",
-            "t.ts = s.name", "t.d = s.id", "t.p COLLATE UTF8_LCASE = s.p", "some_udf(t.id) = s.id",
-            "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
-        ],
-        check,
-    )  # fmt: skip
-
-
-def test_names_are_read_as_spark_reads_them(table: DeltaTable) -> None:
-    assert kept(table, "hi = t.id", between(5, 5)) == 1
-    assert kept(table, "T.ID = S.ID", between(5, 5)) == 1
-    # A qualifier that nobody told of is one that the DataFrame of the source has.
-    assert kept(table, "t.id = u.id", between(5, 5), source_alias=None) == 1
-    # Both sides have the name.
-    assert kept(table, "id = s.k", target_alias=None) == 10
-    # The source may be named like a struct of the target: the name of a side goes before that of a column.
-    assert kept(table, "st.k = t.id", between(5, 5), source_alias="st") == 1
-    # What the DataFrame of the source is named is not known.
-    assert kept(table, "st.k = t.id", source_alias=None) == 10
+@looped("case", KEPT)
+def test_files_are_kept_by_the_keys(table: DeltaTable, case: str) -> None:
+    found = [kept(table, on, *values, **aliases) for on, values, _, aliases in KEPT[case]]
+    assert found == [number for _, _, number, _ in KEPT[case]]
 
 
 def test_nan_is_beyond_every_bound(table: DeltaTable, tmp_path: Path) -> None:

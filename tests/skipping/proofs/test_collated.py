@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +43,14 @@ TEXTS = (
         "\u0301",
     ],
 )  # fmt: skip
+
+
+OTHER_KEYS = [
+    "Icu.Unicode_CI.77.10", "Icu.Unicode.77.1", "Spark.Unicode_CI_77.1", "ICu.UNICODE_CI.77", "\u212acu.x.77.1",
+    "icu.UNICODE_CI.72.1", "icu.UNICODE_CI.77.1.0.0", "icu.UNICODE_CI.77", "icu.UNICODE_CI", "icu.UNICODE.77.1",
+    "spark.UTF8_LCASE.77.1", "icu.UNICODE_CI_AI.77.1", "x",
+]  # fmt: skip
+LISTED = ", ".join(f"'d{i}'" for i in range(100))
 
 
 def collated(collation: str, name: str = "c") -> StructField:
@@ -103,38 +112,77 @@ def ci(tmp_path: Path) -> ds.DeltaTable:
         ("c = 'B' AND c != 'b'", ["ac"]),
         ("c = 'B' OR c = 'e'", ["ac", "df"]),
         ("lower(c) = 'b'", ["ac", "df", "gm"]),
+        # Long lists are looked for as a range.
+        (f"c IN ({LISTED})", ["df"]),
+        (f"c NOT IN ({LISTED})", ["ac", "df", "gm"]),
     ],
 )
 def test_what_the_statistics_of_a_collation_prove(ci: ds.DeltaTable, where: str, files: list[str]) -> None:
     assert kept(ci, where) == files
 
 
-def test_long_lists_are_looked_for_as_a_range(ci: ds.DeltaTable) -> None:
-    listed = ", ".join(f"'d{i}'" for i in range(100))
-    assert kept(ci, f"c IN ({listed})") == ["df"]
-    assert kept(ci, f"c NOT IN ({listed})") == ["ac", "df", "gm"]
+CI, KEY = collated("icu.UNICODE_CI"), "icu.UNICODE_CI.77.1"
+LCASE = "spark.UTF8_LCASE.77.1"
+A_TO_C = stats(KEY, "a", "C")
+BOTH_SPELLINGS = {
+    key: stats(key, "a", high)["statsWithCollation"][key] for key, high in ((KEY, "C"), (f"ICU.{KEY[4:]}", "Z"))
+}
+# Fields and files; and what predicates keep.
+CASES: dict[str, tuple[list[StructField], dict[str, Any], dict[str, str]]] = {
+    "equal to all its values": (
+        [CI], {"one": stats(KEY, "Ab", "aB")},
+        {"c != 'AB'": "", "c NOT IN ('x', 'ab')": "", "c NOT IN ('x', 'abc')": "one", "NOT (c <=> 'AB')": ""}),
+    "spellings of the identifier": (
+        [CI], {"0": A_TO_C, "1": stats("ICU.UNICODE_CI.77.1", "a", "C")}, {"c = 'x'": ""}),
+    "keys of other versions and names are not found by letter case, and none other serves": (
+        [CI], {each: stats(each, "a", "C") for each in OTHER_KEYS}, {"c = 'x'": " ".join(sorted(OTHER_KEYS))}),
+    "a spelling as the schema has it": (
+        [collated("Icu.unicode_ci")], {"f": stats("Icu.unicode_ci.77.1", "a", "C")}, {"c = 'x'": ""}),
+    "two spellings must agree": (
+        [CI], {"f": {**A_TO_C, "statsWithCollation": BOTH_SPELLINGS}}, {"c = 'x'": "f", "c < 'a'": ""}),
+    "bounds that may be cut say nothing": (
+        [CI], {"f": stats(KEY, "a", "b" * 32)}, {"c > 'c'": "f", "c < 'A'": ""}),
+    "binary and collated statistics serve each their own comparisons": (
+        [CI], {"f": {**A_TO_C, "minValues": {"c": "C"}, "maxValues": {"c": "a"}}},
+        {"c = 'B'": "f", "c COLLATE UTF8_BINARY = 'B'": "", "c COLLATE UTF8_BINARY = 'a'": "f", "c = 'x'": "",
+         "c COLLATE UTF8_BINARY = 'Z'": "f"}),
+    "case-sensitive without accents is decided without case": (
+        [collated("icu.UNICODE_AI")], {"f": stats("icu.UNICODE_AI.77.1", "a", "ss")},
+        {"c > 'ss'": "f", "c = 'ß'": "f", "c > 'st'": "", "c != 'a'": "f"}),
+    "LIKE under UTF8_LCASE": (
+        [collated("spark.UTF8_LCASE")], {"ab": stats(LCASE, "A", "abz"), "sx": stats(LCASE, "Aa", "ſxc")}, {
+            "c LIKE 'AB%'": "ab sx", "c LIKE 'ab'": "ab sx", "c LIKE 'A_x'": "ab sx", "c LIKE 'ac%'": "sx",
+            "c LIKE 'T%'": "sx", "c LIKE '1s_'": "", "c LIKE 's_c'": "ab sx", "c LIKE '%b'": "ab sx",
+            "c LIKE 'b_%'": "sx", "c ILIKE 'b%'": "ab sx", "c NOT LIKE 'b%'": "ab sx", "c LIKE 'b%' ESCAPE '!'": "sx"}),
+}  # fmt: skip
 
 
-def test_equal_to_all_its_values(tmp_path: Path) -> None:
-    opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("one", stats(f"icu.UNICODE_CI.{VERSION}", "Ab", "aB")))
-    assert kept(opened, "c != 'AB'") == []
-    assert kept(opened, "c NOT IN ('x', 'ab')") == []
-    assert kept(opened, "c NOT IN ('x', 'abc')") == ["one"]
-    assert kept(opened, "NOT (c <=> 'AB')") == []
+@looped("case", CASES)
+def test_what_is_kept(tmp_path: Path, case: str) -> None:
+    fields, files, expected = CASES[case]
+    opened = table(tmp_path, fields, *(add(quote(path), each) for path, each in files.items()))
+    assert {where: " ".join(kept(opened, where)) for where in expected} == expected
 
 
-@pytest.mark.parametrize("key", ["icu.UNICODE_CI.77.1", "ICU.UNICODE_CI.77.1"])
-def test_spellings_of_the_identifier(tmp_path: Path, key: str) -> None:
-    opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", stats(key, "a", "C")))
-    assert kept(opened, "c = 'x'") == []
+def test_collated_partition_columns_compare_under_their_collation(tmp_path: Path) -> None:
+    fields = (collated("icu.UNICODE_CI", "p"), StructField("c", STRING))
+    builder = TableBuilder(tmp_path / "t", StructType(fields), ["p"])
+    builder.commit(*[add(value or "null", partitionValues={"p": value}) for value in ("abc", "ABC", "b", None)])
+    opened = ds.DeltaTable(tmp_path / "t")
+    for where, files in {
+        "p = 'Abc'": "ABC abc", "p > 'ABC'": "b", "p IN ('aBC', 'x')": "ABC abc", "p != 'abc'": "b",
+        "p COLLATE UTF8_BINARY = 'abc'": "abc",
+    }.items():  # fmt: skip
+        assert " ".join(kept(opened, where)) == files, where
+    assert kept(opened, "p = 'Abc'", collation_version="1.2") == ["ABC", "abc", "b"]
 
 
 NAMES = ["icu.UNICODE_CI", "ICU.UNICODE_CI", "Icu.Unicode_CI", "icu.unicode_ci", "iCU.uNICODE_cI"]
-CASES = [f"{name}.{VERSION}" for name in NAMES]
+KEYS = [f"{name}.{VERSION}" for name in NAMES]
 
 
 @looped("form", ["commit", "json", "struct"])
-@looped("key, other", some([(a, b) for a in CASES for b in CASES if a != b], 7))
+@looped("key, other", some([(a, b) for a in KEYS for b in KEYS if a != b], 7))
 def test_keys_are_found_in_any_letter_case(tmp_path: Path, key: str, other: str, form: str) -> None:
     def both(low: str, high: str) -> dict[str, Any]:
         one, two = stats(key, "a", "C"), stats(other, low, high)
@@ -151,43 +199,6 @@ def test_keys_are_found_in_any_letter_case(tmp_path: Path, key: str, other: str,
     opened = ds.DeltaTable(path)
     assert kept(opened, "c = 'x'") == ["differ"]
     assert kept(opened, "c = 'b'") == ["differ", "one", "other"]
-
-
-def test_keys_of_other_versions_and_names_are_not_found_by_letter_case(tmp_path: Path) -> None:
-    keys = ["Icu.Unicode_CI.77.10", "Icu.Unicode.77.1", "Spark.Unicode_CI_77.1", "ICu.UNICODE_CI.77", "\u212acu.x.77.1"]
-    files = [add(str(number), stats(key, "a", "C")) for number, key in enumerate(keys)]
-    assert len(kept(table(tmp_path, [collated("icu.UNICODE_CI")], *files), "c = 'x'")) == len(keys)
-
-
-def test_a_spelling_as_the_schema_has_it(tmp_path: Path) -> None:
-    opened = table(tmp_path, [collated("Icu.unicode_ci")], add("f", stats("Icu.unicode_ci.77.1", "a", "C")))
-    assert kept(opened, "c = 'x'") == []
-
-
-def test_two_spellings_must_agree(tmp_path: Path) -> None:
-    one, other = stats("icu.UNICODE_CI.77.1", "a", "C"), stats("ICU.UNICODE_CI.77.1", "a", "Z")
-    both = {**one, "statsWithCollation": {**one["statsWithCollation"], **other["statsWithCollation"]}}
-    opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", both))
-    assert kept(opened, "c = 'x'") == ["f"]
-    assert kept(opened, "c < 'a'") == []
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "icu.UNICODE_CI.72.1",
-        "icu.UNICODE_CI.77.1.0.0",
-        "icu.UNICODE_CI.77",
-        "icu.UNICODE_CI",
-        "icu.UNICODE.77.1",
-        "spark.UTF8_LCASE.77.1",
-        "icu.UNICODE_CI_AI.77.1",
-        "x",
-    ],
-)
-def test_no_other_collation_or_version_serves(tmp_path: Path, key: str) -> None:
-    opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", stats(key, "a", "C")))
-    assert kept(opened, "c = 'x'") == ["f"]
 
 
 def test_statistics_of_an_older_version_prove_nothing_and_explain_says_why(tmp_path: Path) -> None:
@@ -237,55 +248,6 @@ def test_damaged_statistics_count_as_missing(tmp_path: Path, damaged: Any) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ds.StatisticsWarning)
         assert kept(opened, "c = 'x'") == ["f", "g"]
-
-
-def test_bounds_that_may_be_cut_say_nothing(tmp_path: Path) -> None:
-    opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", stats("icu.UNICODE_CI.77.1", "a", "b" * 32)))
-    assert kept(opened, "c > 'c'") == ["f"]
-    assert kept(opened, "c < 'A'") == []
-
-
-def test_binary_and_collated_statistics_serve_each_their_own_comparisons(tmp_path: Path) -> None:
-    both = {**stats("icu.UNICODE_CI.77.1", "a", "C"), "minValues": {"c": "C"}, "maxValues": {"c": "a"}}
-    opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", both))
-    assert kept(opened, "c = 'B'") == ["f"]
-    assert kept(opened, "c COLLATE UTF8_BINARY = 'B'") == []
-    assert kept(opened, "c COLLATE UTF8_BINARY = 'a'") == ["f"]
-    assert kept(opened, "c = 'x'") == []
-    assert kept(opened, "c COLLATE UTF8_BINARY = 'Z'") == ["f"]
-
-
-def test_case_sensitive_without_accents_is_decided_without_case(tmp_path: Path) -> None:
-    opened = table(tmp_path, [collated("icu.UNICODE_AI")], add("f", stats("icu.UNICODE_AI.77.1", "a", "ss")))
-    assert kept(opened, "c > 'ss'") == ["f"]
-    assert kept(opened, "c = 'ß'") == ["f"]
-    assert kept(opened, "c > 'st'") == []
-    assert kept(opened, "c != 'a'") == ["f"]
-
-
-@looped(
-    "where, files",
-    [
-        ("c LIKE 'AB%'", ["ab", "sx"]),
-        ("c LIKE 'ab'", ["ab", "sx"]),
-        ("c LIKE 'A_x'", ["ab", "sx"]),
-        ("c LIKE 'ac%'", ["sx"]),
-        ("c LIKE 'T%'", ["sx"]),
-        ("c LIKE '1s_'", []),
-        ("c LIKE 's_c'", ["ab", "sx"]),
-        ("c LIKE '%b'", ["ab", "sx"]),
-        ("c LIKE 'b_%'", ["sx"]),
-        ("c ILIKE 'b%'", ["ab", "sx"]),
-        ("c NOT LIKE 'b%'", ["ab", "sx"]),
-        ("c LIKE 'b%' ESCAPE '!'", ["sx"]),
-    ],
-)
-def test_like_under_utf8_lcase(tmp_path: Path, where: str, files: list[str]) -> None:
-    key = "spark.UTF8_LCASE.77.1"
-    opened = table(
-        tmp_path, [collated("spark.UTF8_LCASE")], add("ab", stats(key, "A", "abz")), add("sx", stats(key, "Aa", "ſxc"))
-    )
-    assert kept(opened, where) == files
 
 
 def test_a_struct_of_statistics_in_a_checkpoint(tmp_path: Path) -> None:
@@ -349,19 +311,6 @@ def _checkpoint_schema(key: str) -> pa.Schema:
         ]
     )
     return pa.schema([("protocol", protocol), ("metaData", metadata), ("add", add_type)])
-
-
-def test_collated_partition_columns_compare_under_their_collation(tmp_path: Path) -> None:
-    fields = (collated("icu.UNICODE_CI", "p"), StructField("c", STRING))
-    builder = TableBuilder(tmp_path / "t", StructType(fields), ["p"])
-    builder.commit(*[add(value or "null", partitionValues={"p": value}) for value in ("abc", "ABC", "b", None)])
-    opened = ds.DeltaTable(tmp_path / "t")
-    assert kept(opened, "p = 'Abc'") == ["ABC", "abc"]
-    assert kept(opened, "p > 'ABC'") == ["b"]
-    assert kept(opened, "p IN ('aBC', 'x')") == ["ABC", "abc"]
-    assert kept(opened, "p COLLATE UTF8_BINARY = 'abc'") == ["abc"]
-    assert kept(opened, "p != 'abc'") == ["b"]
-    assert kept(opened, "p = 'Abc'", collation_version="1.2") == ["ABC", "abc", "b"]
 
 
 SPARKS = (

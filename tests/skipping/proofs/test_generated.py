@@ -82,18 +82,12 @@ def days(*texts: str) -> list[list[str | None]]:
         (t.DATE, "CAST(s AS DATE)", "s = TIMESTAMP_NTZ'2023-01-15 12:00:00'", ["2023-01-15"]),
         (t.DATE, "CAST(s AS DATE)", "s > TIMESTAMP_NTZ'2023-03-01 12:00:00'", ["2023-03-01", "2023-12-31"]),
         (t.DATE, "CAST(s AS DATE)", "s >= TIMESTAMP_NTZ'2023-01-16' AND s < TIMESTAMP_NTZ'2023-03-01'", []),
-        (
-            t.DATE,
-            "CAST(s AS DATE)",
-            "s IN (TIMESTAMP_NTZ'2023-01-15 01:00:00', TIMESTAMP_NTZ'2024-01-01')",
-            ["2023-01-15"],
-        ),
+        (t.DATE, "CAST(s AS DATE)", "s IN (TIMESTAMP_NTZ'2023-01-15 01:00:00', TIMESTAMP_NTZ'2024-01-01')",
+            ["2023-01-15"]),
         (t.DATE, "CAST(s AS DATE)", "year(s) = 2023 AND month(s) = 3", ["2023-03-01"]),
     ],
-)
-def test_a_day_of_local_times_is_exact(
-    tmp_path: Path, type_: t.DataType, expression: str, where: str, files: list[str]
-) -> None:
+)  # fmt: skip
+def test_local_days_are_exact(tmp_path: Path, type_: t.DataType, expression: str, where: str, files: list[str]) -> None:
     rows = days("2023-01-15", "2023-03-01", "2023-12-31")
     table = partitioned(tmp_path, t.StructField("s", t.TIMESTAMP_NTZ), [generated("g", type_, expression)], rows)
     assert kept(table, where) == files

@@ -191,9 +191,7 @@ def test_wrong_shapes_are_refused_by_name(few: ds.DeltaTable, where: str) -> Non
         few.scan(where).to_arrow()
 
 
-def test_predicates_over_geography_need_a_library_of_spheres(
-    few: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_geography_needs_a_library_of_spheres(few: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "spherely", None)
     scan = few.scan("ST_Intersects(k, ST_GeomFromText('POINT(15 15)', 4326))")
     # The fifth file has an empty point, and no box.

@@ -30,19 +30,10 @@ KINDS = ("classic", "connect")
 _PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 CONNECT_JAR = "DELTASKIP_CONNECT_JAR"
 MODULES = (
-    *(
-        "reading",
-        "column_mapping",
-        "predicates",
-        "collations",
-        "statistics",
-        "changes",
-        "settings",
-        "delta_names",
-        "statements",
-    ),
+    *("reading", "column_mapping", "predicates", "collations", "statistics", "changes", "settings", "delta_names",
+        "statements"),
     *("catalogs", "data_source", "shapes"),
-)
+)  # fmt: skip
 
 
 def local_session(kind: str, folder: Path, port: str = "") -> Any:
@@ -50,15 +41,11 @@ def local_session(kind: str, folder: Path, port: str = "") -> Any:
     from pyspark.sql import SparkSession
 
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g", "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-    }
+    }  # fmt: skip
     start_quickly()
     builder = SparkSession.builder.appName("deltaskip matrix")
     if kind == "server":

@@ -32,13 +32,10 @@ def columns(session: Session) -> None:
         for i in range(5)
     }
     schema = {
-        "id": t.LONG,
-        "name": t.STRING,
-        "day": t.DATE,
-        "at": t.TIMESTAMP,
+        "id": t.LONG, "name": t.STRING, "day": t.DATE, "at": t.TIMESTAMP,
         "amount": t.DecimalType(5, 2),
         "s": t.StructType((t.StructField("x", t.DOUBLE),)),
-    }
+    }  # fmt: skip
     table = table_of(session.folder, schema, files)
     late = datetime.datetime(2024, 1, 4, tzinfo=datetime.UTC)
     c = F.col

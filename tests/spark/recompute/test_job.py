@@ -226,9 +226,7 @@ def test_spark_connect_gives_the_same(spark: Any, table: ds.DeltaTable) -> None:
 
 
 @pytest.mark.long
-def test_workers_of_a_local_session_run_this_interpreter_without_an_activated_environment(
-    spark: Any, table: ds.DeltaTable, tmp_path: Path
-) -> None:
+def test_workers_run_this_interpreter_without_activation(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
     wrong = tmp_path / "bin" / "python3"
     wrong.parent.mkdir()
     wrong.write_text("#!/bin/sh\necho 'the python3 of PATH' >&2\nexit 1\n", encoding="utf-8")

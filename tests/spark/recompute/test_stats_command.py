@@ -33,9 +33,7 @@ def bare(tmp_path: Path) -> Path:
     return root
 
 
-def test_missing_statistics_are_computed_and_committed(
-    spark: Any, bare: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_ones_are_computed_and_committed(spark: Any, bare: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert len(ds.DeltaTable(bare).scan(demo.PREDICATE).files()) > 7
     capfd.readouterr()
     assert main(["stats", str(bare), "--recompute", "--only-missing", "--json"]) == 0

@@ -10,7 +10,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import AddCdcFile, AddFile, RemoveFile
 from deltaskip.errors import InvalidCommit
-from deltaskip.sparkexpr.types import INTEGER, LONG, StructType
+from deltaskip.sparkexpr.types import DATE, INTEGER, LONG, StructType
 from tests.txn.tables import actions, append, file, gone, make_table, paths
 from tests.txn.validation.cases import Case, check_each, column, vector
 
@@ -23,6 +23,9 @@ CHECKED: dict[str, Any] = {
     "features": ["deletionVectors", "checkConstraints", "invariants", "generatedColumns"],
     "schema": StructType((column("id", LONG), column("g", LONG, delta__generationExpression="id"))),
 }
+
+
+PARTED = StructType((column("id"), column("part", DATE)))
 
 
 def does(
@@ -68,7 +71,8 @@ CASES = {
     "tags of numbers": Case(does(file("b", tags={"x": 1})), "commit.actions"),
     "statistics as a dict": Case(does(file("b", stats={"numRecords": 1})), "commit.actions"),
     "empty path": Case(does(file("")), "commit.actions"),
-    "no URI": Case(does(file("a b")), "files.path"),
+    **{f"no URI, {path}": Case(does(file(path)), "files.path") for path in ("a b", "a#b", "a?b", "100%", "x=%zz/f",
+        "a:b/f", "ts=2020-01-01 00:00/f", 'a"b', "a{b}", "a[1]", "a\\b")},
     "negative row id": Case(does(file("b", base_row_id=-1)), "row-ids.assigned",
         features=["rowTracking", "domainMetadata"]),
     # Partition values
@@ -81,6 +85,15 @@ CASES = {
         partition_by=["part"]),
     "partition value of another type": Case(does(file("b", partition_values={"part": "one"})), "files.partition-values",
         "not valid", partition_by=["part"]),
+    "partition value of 33 bits": Case(does(file("b", partition_values={"part": "4294967296"})),
+        "files.partition-values", partition_by=["part"]),
+    "partition value of no date": Case(does(file("b", partition_values={"part": "2020-13-01"})),
+        "files.partition-values", partition_by=["part"], schema=PARTED),
+    "partition values that are null": Case(does(file("b", partition_values={"part": None}),
+        file("c", partition_values={"part": ""})), partition_by=["part"], schema=PARTED),
+    "partition value of the empty text in NOT NULL": Case(does(file("b", partition_values={"part": ""})),
+        "files.partition-values", "NOT NULL", partition_by=["part"],
+        schema=StructType((column("id"), column("part", INTEGER, False)))),
     "partition value null in NOT NULL": Case(does(file("b", partition_values={"part": None})), "files.partition-values",
         "NOT NULL", partition_by=["part"], schema=StructType((column("id"), column("part", INTEGER, False)))),
     "partition values of an active file": Case(does(file("a", partition_values={"part": "2"}, data_change=False)),
@@ -98,7 +111,12 @@ CASES = {
         before=does(removes=[gone("a")])),
     "remove with a vector that is not there": Case(does(removes=[gone("a", deletion_vector=vector(2))]),
         "files.inactive", files=A, **DV),
-    "remove without the vector": Case(does(removes=[gone("a")]), "files.inactive", files=[with_vector("a", 2)], **DV),
+    "remove without the vector": Case(does(removes=[gone("a")]), "files.inactive", "different deletion vector",
+        files=[with_vector("a", 2)], **DV),
+    "remove with another vector": Case(does(removes=[gone("a", deletion_vector=vector(2, "2"))]), "files.inactive",
+        files=[with_vector("a", 2)], **DV),
+    "remove with the vector": Case(does(removes=[gone("a", deletion_vector=vector(2))]), files=[with_vector("a", 2)],
+        **DV),
     # Deletion vectors
     "vector": Case(does(with_vector("a", 2), removes=[gone("a")]), files=A, **DV),
     "vector of all rows": Case(does(with_vector("a", 10), removes=[gone("a")]), files=A, **DV),
@@ -112,6 +130,10 @@ CASES = {
         "files.deletion-vector", "numRecords", files=A, **DV),
     "vector without remove": Case(does(with_vector("a", 2)), "files.deletion-vector", "also remove", files=A, **DV),
     "vector dropped without remove": Case(does(file("a")), "files.deletion-vector", files=[with_vector("a", 2)], **DV),
+    "statistics without the vector": Case(does(file("a", data_change=False)), "files.deletion-vector",
+        files=[with_vector("a", 2)], **DV),
+    "vector written again": Case(does(with_vector("a", 2, "2", data_change=False),
+        removes=[gone("a", deletion_vector=vector(2), data_change=False)]), files=[with_vector("a", 2)], **DV),
     "vector that only rearranges": Case(does(with_vector("a", 2, data_change=False), removes=[OPTIMIZED]),
         "files.data-change", files=A, **DV),
     "vector of another kind": Case(does(file("b", deletion_vector=replace(vector(2), storage_type="x"))),
@@ -153,11 +175,15 @@ CASES = {
         files=[file("a", stats=None)]),
     "compaction of a file without rows": Case(does(removes=[OPTIMIZED]), files=[file("a", rows=0)]),
     "compaction from nothing": Case(does(file("b", data_change=False)), "files.data-change", "not an active", files=A),
+    "compaction beside a delete": Case(does(file("b", data_change=False), removes=[gone("a")]), "files.data-change",
+        "not an active", files=A),
     "new statistics that change data": Case(lambda txn: txn.add_again(file("a", 3, 4)), "files.data-change",
         "add_again", files=A),
     "new statistics": Case(does(file("a", 3, 4, data_change=False)), files=A),
     # Append-only tables
     "remove from an append-only table": Case(does(removes=[gone("a")]), "files.append-only", files=A,
+        properties={"delta.appendOnly": "true"}),
+    "compaction of an append-only table": Case(does(file("b", data_change=False), removes=[OPTIMIZED]), files=A,
         properties={"delta.appendOnly": "true"}),
     "vector in an append-only table": Case(does(with_vector("a", 2), removes=[gone("a")]), "files.append-only", files=A,
         features=["deletionVectors", "appendOnly"], properties={**DV["properties"], "delta.appendOnly": "true"}),
@@ -168,6 +194,7 @@ CASES = {
     "changes": Case(does(file("b"), removes=[gone("a")], cdc=[change()]), files=A, **FEED),
     "no changes": Case(does(file("b"), removes=[gone("a")]), "files.cdc", "add_cdc", files=A, **FEED),
     "overwrite": Case(does(file("b"), removes=[gone("a")], operation="RESTORE"), files=A, **FEED),
+    "remove beside the feed": Case(does(removes=[gone("a")]), files=A, **FEED),
     "changes of a table without feed": Case(does(file("b"), cdc=[change()]), "files.cdc", "leave it out"),
     "changes of a commit that changes nothing": Case(does(file("b", data_change=False), removes=[OPTIMIZED], cdc=[
         change()]), "files.cdc", files=A, **FEED),
@@ -211,6 +238,50 @@ def test_a_file_is_one_however_its_path_is_spelled(tmp_path: Path, number: int) 
     last.remove(gone(spelled))
     last.commit()
     assert actions(tmp_path / "t", 4, "remove")[0]["path"] == "a"
+    assert paths(tmp_path / "t") == []
+
+
+def test_a_file_that_is_added_and_removed_is_told_by_path_and_id_of_the_vector(tmp_path: Path) -> None:
+    txn = make_table(tmp_path / "t", actions=[{"add": with_vector("a", 2).to_json()}], **DV).transaction()
+    txn.remove(gone("a", deletion_vector=vector(2)), gone("b"))
+    for act in (lambda: txn.add(with_vector("a", 3)), lambda: txn.add(file("b"))):
+        with pytest.raises(InvalidCommit, match="both added and removed"):
+            act()
+    with pytest.raises(InvalidCommit, match="removed twice"):
+        txn.remove(gone("b"))
+
+
+def test_a_remove_says_when(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", actions=[{"add": file(name).to_json()} for name in "ab"])
+    with table.transaction() as txn:
+        txn.remove(gone("a", deletion_timestamp=None), gone("b", deletion_timestamp=7))
+    [info] = actions(tmp_path / "t", 1, "commitInfo")
+    assert [each["deletionTimestamp"] for each in actions(tmp_path / "t", 1, "remove")] == [info["timestamp"], 7]
+
+
+def test_half_a_character_cannot_be_written(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", features=["domainMetadata"])
+    for act, says in (
+        (lambda txn: txn.add(file("a\ud800")), "A path .* is malformed"),
+        (lambda txn: txn.set_domain("x", "\udfff"), "unpaired surrogate .*UTF-8"),
+    ):
+        with pytest.raises(InvalidCommit, match=says) as raised, table.transaction() as txn:
+            act(txn)
+        assert table.snapshot.root in str(raised.value) and table.refresh().version == 0
+
+
+def test_paths_that_are_uris_are_kept_as_they_are(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    uris = ["a%20b", "a%23b", "day=2020-01-01/f", "x=%25/f", "ts=a/b:c", "s3://bucket/x/f", "file:/x/f", "größe=ß/f"]
+    append(table, *map(file, uris))
+    assert [add["path"] for add in actions(tmp_path / "t", 1, "add")] == uris
+
+
+def test_a_path_that_a_careless_writer_logged_keeps_its_text(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", actions=[{"add": file("a b").to_json()}])
+    assert append(table, file("a b", 3, 4)) == 1
+    with table.refresh().transaction() as txn:
+        txn.remove(gone("a b"))
     assert paths(tmp_path / "t") == []
 
 

@@ -2,14 +2,13 @@
 
 import itertools
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 
 from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.sparkexpr.types import ArrayType, StructField, StructType
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import append, file, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, mapped, stats
 
@@ -114,18 +113,16 @@ FREE = {
 }
 
 
-def test_every_property_is_parsed_as_delta_spark_would(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, name: str, text: str) -> None:
-        if name == "delta.dataSkippingNumIndexedCols" and text == "-7":
-            text = "-"
-        check(Case(changed(properties={name: text}), "properties.values", name), tmp_path)
-
-    each(
-        itertools.product(
-            sorted(set(TYPED) - FREE), ["", "junk", "true ", "interval 1 month", "-7", "99999999999999999999"]
-        ),
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-    )
+@looped(
+    "name, text",
+    itertools.product(
+        sorted(set(TYPED) - FREE), ["", "junk", "true ", "interval 1 month", "-7", "99999999999999999999"]
+    ),
+)
+def test_every_property_is_parsed_as_delta_spark_would(tmp_path: Path, name: str, text: str) -> None:
+    if name == "delta.dataSkippingNumIndexedCols" and text == "-7":
+        text = "-"
+    check(Case(changed(properties={name: text}), "properties.values", name), tmp_path)
 
 
 PROPERTIES = {

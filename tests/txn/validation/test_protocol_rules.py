@@ -1,7 +1,6 @@
 """Protocols that no commit may set, and features that metadata uses and the protocol lacks."""
 
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from deltaskip.sparkexpr.types import STRING, TIMESTAMP_NTZ, VARIANT, StructFiel
 from deltaskip.sparkexpr.types.data_types import ArrayType, MapType
 from deltaskip.storage import CatalogStorage, LocalStorage
 from deltaskip.table.creation import TableDefinition, creation
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import SCHEMA, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, features
 
@@ -47,6 +46,14 @@ CASES = {
         "changeDataFeed, checkConstraints", protocol={"minReaderVersion": 2, "minWriterVersion": 5}),
     "feature dropped": Case(features("domainMetadata"), "protocol.lowered", "rowTracking",
         features=["rowTracking", "domainMetadata"]),
+    "implied features of version 3 lost": Case(features(*OLD), "protocol.lowered", "checkConstraints",
+        protocol={"minReaderVersion": 1, "minWriterVersion": 3}),
+    "beside what is wrong already": Case(features("vacuumProtocolCheck", "rowTracking", "appendOnly"), protocol={
+        "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [],
+        "writerFeatures": ["vacuumProtocolCheck", "rowTracking"]}),
+    "append-only": Case(changed(properties={"delta.appendOnly": "true"}), "protocol.unlisted",
+        "needs the table feature appendOnly", features=["domainMetadata"]),
+    "used already": Case(changed(properties={"x": "y"}), properties={"delta.enableRowTracking": "true"}),
     "for readers only": Case(features(*OLD, reader=["deletionVectors"]), "protocol.both-lists",
         "not in its writerFeatures"),
     "for writers only": Case(features(*OLD, "v2Checkpoint"), "protocol.both-lists", "not in its readerFeatures"),
@@ -66,26 +73,22 @@ def test_a_protocol_is_consistent_and_no_less_than_before(tmp_path: Path) -> Non
     check_each(CASES, tmp_path)
 
 
-def test_a_feature_for_writers_is_not_for_readers(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, name: str) -> None:
-        needed = FEATURES[name].requires
-        listed = tuple(dict.fromkeys((*OLD, name, *needed, *(each for n in needed for each in FEATURES[n].requires))))
-        readers = [each for each in listed if FEATURES[each].kind == "reader-writer"]
-        wrong = features(*listed, reader=[*readers, name])
-        check(Case(wrong, "protocol.both-lists", "only for writers"), tmp_path / "a")
-        check(Case(features(*listed, reader=readers)), tmp_path / "b")
-
-    each(WRITERS, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
+@looped("name", WRITERS)
+def test_a_feature_for_writers_is_not_for_readers(tmp_path: Path, name: str) -> None:
+    needed = FEATURES[name].requires
+    listed = tuple(dict.fromkeys((*OLD, name, *needed, *(each for n in needed for each in FEATURES[n].requires))))
+    readers = [each for each in listed if FEATURES[each].kind == "reader-writer"]
+    wrong = features(*listed, reader=[*readers, name])
+    check(Case(wrong, "protocol.both-lists", "only for writers"), tmp_path / "a")
+    check(Case(features(*listed, reader=readers)), tmp_path / "b")
 
 
-def test_a_feature_for_readers_is_in_both_lists(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, name: str) -> None:
-        check(Case(features(*OLD, name), "protocol.both-lists"), tmp_path / "a")
-        check(Case(features(*OLD, reader=[name]), "protocol.both-lists"), tmp_path / "b")
-        both = [name, *FEATURES[name].requires]
-        check(Case(features(*OLD, *both, reader=both)), tmp_path / "c")
-
-    each(BOTH, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
+@looped("name", BOTH)
+def test_a_feature_for_readers_is_in_both_lists(tmp_path: Path, name: str) -> None:
+    check(Case(features(*OLD, name), "protocol.both-lists"), tmp_path / "a")
+    check(Case(features(*OLD, reader=[name]), "protocol.both-lists"), tmp_path / "b")
+    both = [name, *FEATURES[name].requires]
+    check(Case(features(*OLD, *both, reader=both)), tmp_path / "c")
 
 
 @pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if row.requires])
@@ -152,9 +155,7 @@ USES: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-def test_what_the_metadata_uses_is_in_the_protocol(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, name: str) -> None:
-        act, feature = USES[name]
-        check(Case(act, "protocol.unlisted", f"needs the table feature {feature}"), tmp_path)
-
-    each(USES, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
+@looped("name", USES)
+def test_what_the_metadata_uses_is_in_the_protocol(tmp_path: Path, name: str) -> None:
+    act, feature = USES[name]
+    check(Case(act, "protocol.unlisted", f"needs the table feature {feature}"), tmp_path)

@@ -9,9 +9,9 @@ import deltaskip as ds
 from deltaskip.schema.type_widening import is_widening
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.json import simple_string
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
-from tests.txn.validation.cases import Case, changed, check, check_each, column
+from tests.txn.validation.cases import Case, changed, check, check_each, column, vector
 
 STRUCT = t.StructType((t.StructField("x", t.LONG), t.StructField("y", t.STRING)))
 
@@ -279,6 +279,11 @@ CHANGES = {
         schema=only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="CHAR(5)")), files=[file("a")]),
     "varchar of text": Case(changed(only(column("t", t.STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))),
         "schema.existing-files", schema=only(column("t", t.STRING)), files=[file("a")]),
+    "check of a file that is added again": Case(lambda txn: (changed(properties={"delta.constraints.c": "id > 0"})(txn),
+        txn.remove(gone("a", deletion_vector=vector(2), data_change=False)), txn.add(file("a",
+        deletion_vector=vector(2, "2"), data_change=False))), "schema.existing-files", "constraint c",
+        files=[file("a", deletion_vector=vector(2))], features=["deletionVectors", "checkConstraints"],
+        properties={"delta.enableDeletionVectors": "true"}),
     # Identity
     "mark forward": Case(changed(only(column("i", **IDENTITY, delta__identity__highWaterMark=9))), **IDENTITIES,
         schema=only(column("i", **IDENTITY, delta__identity__highWaterMark=5)), files=[file("a")]),
@@ -316,12 +321,10 @@ ALLOWED = {
 }
 
 
-def test_types_become_what_type_widening_allows() -> None:
-    def checked(old: Any) -> None:
-        found = {simple_string(new) for new in TYPES if is_widening(old, new)}
-        assert found == ALLOWED.get(simple_string(old), set())
-
-    each(TYPES, checked, simple_string)
+@looped("old", TYPES, simple_string)
+def test_types_become_what_type_widening_allows(old: Any) -> None:
+    found = {simple_string(new) for new in TYPES if is_widening(old, new)}
+    assert found == ALLOWED.get(simple_string(old), set())
 
 
 def test_a_table_without_files_takes_any_type(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from deltaskip.actions import DomainMetadata
 from deltaskip.sparkexpr import types as t
 from deltaskip.txn.transaction import Transaction
-from tests.each import each
+from tests.looped import looped
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, stats, vector
 
@@ -63,6 +62,7 @@ CASES = {
     "no JSON": Case(adds("nonsense"), "statistics.json"),
     "no object": Case(adds("[1]"), "statistics.json"),
     "NaN": Case(adds('{"numRecords":NaN}'), "statistics.json"),
+    "Infinity": Case(adds('{"minValues":{"id":-Infinity}}'), "statistics.json"),
     "rows": Case(adds(stats(0))),
     "negative rows": Case(adds(stats(-1)), "statistics.counts", "numRecords"),
     "rows of text": Case(adds(stats("10")), "statistics.counts"),
@@ -145,45 +145,41 @@ VALUES: list[tuple[Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-def test_no_minimum_is_above_its_maximum(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, type_: Any, low: Any, high: Any) -> None:
-        features = ["timestampNtz"]
-        for i, (first, second, rule) in enumerate(
-            [(low, high, None), (low, low, None), (None, low, None), (high, low, "statistics.bounds")]
-        ):
-            case = Case(bounds(first, second), rule, schema=only(column("c", type_)), features=features)
-            check(case, tmp_path / str(i))
-            nested = Case(
-                bounds({"x": first}, {"x": second}), rule, schema=only(column("c", only(column("x", type_)))),
-                features=features,
-            )  # fmt: skip
-            check(nested, tmp_path / f"n{i}")
-
-    each(VALUES, lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case), str)
+@looped("type_, low, high", VALUES, str)
+def test_no_minimum_is_above_its_maximum(tmp_path: Path, type_: Any, low: Any, high: Any) -> None:
+    features = ["timestampNtz"]
+    for i, (first, second, rule) in enumerate(
+        [(low, high, None), (low, low, None), (None, low, None), (high, low, "statistics.bounds")]
+    ):
+        case = Case(bounds(first, second), rule, schema=only(column("c", type_)), features=features)
+        check(case, tmp_path / str(i))
+        nested = Case(
+            bounds({"x": first}, {"x": second}), rule, schema=only(column("c", only(column("x", type_)))),
+            features=features,
+        )  # fmt: skip
+        check(nested, tmp_path / f"n{i}")
 
 
-def test_bounds_have_the_type_of_their_column(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, type_: Any, value: Any) -> None:
-        check(Case(bounds(value, None), "statistics.json", schema=only(column("c", type_))), tmp_path)
-
-    each(
-        [
-            (t.LONG, "1"),
-            (t.LONG, True),
-            (t.LONG, [1]),
-            (t.LONG, {"x": 1}),
-            (t.DOUBLE, "one"),
-            (t.DecimalType(5, 2), "x"),
-            (t.STRING, 1),
-            (t.STRING, {"x": "a"}),
-            (t.DATE, "yesterday"),
-            (t.DATE, 7),
-            (t.TIMESTAMP, "noon"),
-            (t.TIMESTAMP, 7),
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
-        str,
-    )
+@looped(
+    "type_, value",
+    [
+        (t.LONG, "1"),
+        (t.LONG, True),
+        (t.LONG, [1]),
+        (t.LONG, {"x": 1}),
+        (t.DOUBLE, "one"),
+        (t.DecimalType(5, 2), "x"),
+        (t.STRING, 1),
+        (t.STRING, {"x": "a"}),
+        (t.DATE, "yesterday"),
+        (t.DATE, 7),
+        (t.TIMESTAMP, "noon"),
+        (t.TIMESTAMP, 7),
+    ],
+    str,
+)
+def test_bounds_have_the_type_of_their_column(tmp_path: Path, type_: Any, value: Any) -> None:
+    check(Case(bounds(value, None), "statistics.json", schema=only(column("c", type_))), tmp_path)
 
 
 @pytest.mark.parametrize(("type_", "low", "high"), [
@@ -268,6 +264,11 @@ def test_rules_hold_for_the_version_that_a_commit_really_follows(tmp_path: Path)
     assert late.commit() == 3
 
 
+def clustering(text: str = '{"clusteringColumns":[["id"]]}') -> Any:
+    """Set the domain as an operation of the package would: users cannot."""
+    return lambda txn: txn.changes.domains.update({CLUSTERING: DomainMetadata(CLUSTERING, text)})
+
+
 DOMAINS = {
     "any": Case(lambda txn: txn.set_domain("mine", "anything"), features=["domainMetadata"]),
     "without the feature": Case(lambda txn: txn.set_domain("mine", ""), "protocol.unlisted"),
@@ -276,9 +277,13 @@ DOMAINS = {
     "without a name": Case(lambda txn: txn.set_domain("", ""), "commit.actions", features=["domainMetadata"]),
     "versions": Case(lambda txn: txn.set_domain("collations", '{"writeVersions":{"icu.UNICODE":["77.1"]}}'),
         features=["collations", "domainMetadata"]),
-    "clustering by no column": Case(lambda txn: txn.changes.domains.update(
-        {CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}), "domains.clustering",
-        features=["clustering", "domainMetadata"]),
+    "reserved for what comes": Case(lambda txn: txn.set_domain("delta.somethingNew", "{}"), "domains.reserved"),
+    "almost reserved": Case(lambda txn: txn.set_domain("deltaish", "{}"), features=["domainMetadata"]),
+    **{f"clustering by {text}": Case(clustering(text), "domains.clustering", features=CLUSTERED["features"])
+        for text in ('{"clusteringColumns":[["x"]]}', "nonsense", "{}")},
+    "clustering": Case(clustering(), features=CLUSTERED["features"]),
+    "clustering of a partitioned table": Case(clustering(), "domains.clustering", "partitioned",
+        features=CLUSTERED["features"], partition_by=["part"]),
     "clustering column dropped": Case(changed(only(column("flag", t.BOOLEAN))), "domains.clustering", **CLUSTERED),
     "application": Case(lambda txn: txn.set_app_version("app", 3), before=lambda txn: txn.set_app_version("app", 3)),
     "application goes back": Case(lambda txn: txn.set_app_version("app", 2), "txn.version",
@@ -295,25 +300,16 @@ def test_domains_applications_and_provenance_are_well_formed(tmp_path: Path) -> 
     check_each(DOMAINS, tmp_path)
 
 
-def test_the_domain_of_collations_lists_versions(tmp_path: Path) -> None:
-    def checked(tmp_path: Path, configuration: str) -> None:
-        def act(txn: Transaction) -> None:
-            txn.set_domain("collations", configuration)
+@looped(
+    "configuration",
+    [
+        "", "x", "[]", "{}", '{"writeVersions":[]}', '{"writeVersions":{"icu.UNICODE":"77"}}',
+        '{"writeVersions":{"icu.UNICODE.77":["77"]}}', '{"writeVersions":{"UNICODE":["77"]}}',
+        '{"writeVersions":{"icu.UNICODE":[77]}}', '{"writeVersions":{"icu.UNICODE":[""]}}',
+    ],
+)  # fmt: skip
+def test_the_domain_of_collations_lists_versions(tmp_path: Path, configuration: str) -> None:
+    def act(txn: Transaction) -> None:
+        txn.set_domain("collations", configuration)
 
-        check(Case(act, "domains.collations", features=["collations", "domainMetadata"]), tmp_path)
-
-    each(
-        [
-            "",
-            "x",
-            "[]",
-            "{}",
-            '{"writeVersions":[]}',
-            '{"writeVersions":{"icu.UNICODE":"77"}}',
-            '{"writeVersions":{"icu.UNICODE.77":["77"]}}',
-            '{"writeVersions":{"UNICODE":["77"]}}',
-            '{"writeVersions":{"icu.UNICODE":[77]}}',
-            '{"writeVersions":{"icu.UNICODE":[""]}}',
-        ],
-        lambda case: checked(Path(mkdtemp(dir=tmp_path)), case),
-    )
+    check(Case(act, "domains.collations", features=["collations", "domainMetadata"]), tmp_path)

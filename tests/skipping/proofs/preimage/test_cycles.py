@@ -17,9 +17,7 @@ def test_steps_lead_to_the_next_hit(hits: bytes) -> None:
 
 
 @given(HITS, st.integers(1, 4), st.integers(-3, 3), st.integers(0, 3), st.integers(-40, 40), st.integers(1, 40))
-def test_cells_within_a_span_are_those_of_the_hits(
-    hits: bytes, grain: int, low: int, more: int, begin: int, size: int
-) -> None:
+def test_cells_of_a_span_are_the_hits(hits: bytes, grain: int, low: int, more: int, begin: int, size: int) -> None:
     cycle = Cycle(grain, low, low + more, hits)
     first, last = (begin + cycle.low) // grain, (begin + size - 1 + cycle.high) // grain
     found = [
