@@ -82,7 +82,7 @@ def unlisted_scan(
         jvm.schema(schema),
         jvm.none(),
         sources.parquet.ParquetFileFormat(),
-        jvm.view.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.map(options)),
+        jvm.scala_map(options),
         _packing_session(spark, paths),
     )
     return DataFrame(java_session(spark).baseRelationToDataFrame(relation), spark)
