@@ -84,6 +84,10 @@ class ListedScan(PlannedScan, Protocol):
     def order(self) -> Sequence[SortTerm]:
         """The order whose first rows are returned, as many as the limit; empty for any rows."""
 
+    @property
+    def compiled(self) -> Any:
+        """The predicate of the files, as `skipping` evaluates it."""
+
     def files(self) -> pa.Table:
         """The files that may contain matching rows."""
 

@@ -17,6 +17,7 @@ from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.path_bytes import encoded
+from deltaskip.reading.estimates import Estimates, estimated
 from deltaskip.reading.file_scans import FileScan, JoinedScan, UnlistedScan, scans_of
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
@@ -130,6 +131,7 @@ class ReadPlan:
         columns: Top-level columns to return, in their order; None for all.
         limit: The most rows to return; None for no limit.
         order: The order whose first rows are returned; empty for any rows.
+        estimates: Estimates of the rows for the engine's optimizer; None if it uses none, or the log has none.
     """
 
     table: StoredTable
@@ -147,6 +149,7 @@ class ReadPlan:
     columns: Sequence[str] | None = None
     limit: int | None = None
     order: Sequence[SortTerm] = ()
+    estimates: Estimates | None = None
 
     @classmethod
     def of(
@@ -200,7 +203,10 @@ class ReadPlan:
         if self.times is not None and len(codes) > 1:
             # Directory names give partition values only if the engine lists the directories.
             return [JoinedScan(tuple(rows))]
-        return scans_of(self.paths, rows, self.partitions, self.table.mapping_mode, self.sizes)
+        scans = scans_of(self.paths, rows, self.partitions, self.table.mapping_mode, self.sizes)
+        # Spark leaves out no partitions of a union while a query runs: # Spark 4.1, PartitionPruning
+        listed = self.unlisted(rows) if len(scans) > 1 else None
+        return scans if listed is None else [listed]
 
     def joined(self, rows: Sequence[int]) -> JoinedScan:
         """Return the scan that joins files, given by their indexes, with all of their values and positions."""
@@ -242,7 +248,8 @@ def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, f
         wanted, members = _with_metadata(snapshot, files, wanted)
     plan = ReadPlan.of(table, files, wanted, session.listing)
     where = scan.where if filtered else None
-    return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit, order=scan.order)
+    plan = replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit, order=scan.order)
+    return plan if not session.estimates else replace(plan, estimates=estimated(scan.compiled))
 
 
 def own_metadata(schema: t.StructType) -> str | None:

@@ -72,6 +72,7 @@ class SessionFacts:
         unknown_collations: The strings of the table whose collation it does not have: path → identifier as declared.
         unreadable: Names of columns whose types it does not have, if the scan names its columns.
         listing: The source of the sizes and times of files.
+        estimates: Whether its optimizer uses numbers of rows and statistics of columns.
     """
 
     needs: SessionNeeds
@@ -82,6 +83,7 @@ class SessionFacts:
     unknown_collations: Mapping[str, str]
     unreadable: tuple[str, ...]
     listing: Listing
+    estimates: bool = False
 
 
 def planned_for(scan: Planned, session: SessionFacts) -> Planned:

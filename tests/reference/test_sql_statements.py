@@ -14,9 +14,6 @@ OTHER = {
     "SELECT count(*) AS n FROM q.t@v2": "delta-spark reads @ in paths only",
     "SHOW TBLPROPERTIES q.t ('nothing')": "Spark's answer names its own catalog",
     "DELETE FROM w.t WHERE id IN (SELECT max(id) FROM w.t)": "delta-spark refuses queries in predicates of DELETE",
-    "SELECT x.id, (SELECT count(*) FROM w.t y WHERE y.p = x.p) AS n FROM w.t x": (
-        "Spark 4.1's PushProjectionThroughUnion fails on a scalar subquery over the union of several scans"
-    ),
     "DESCRIBE q.c": "delta-spark does not show the clustering columns here",
 }
 """Statements that are answered differently, and why."""

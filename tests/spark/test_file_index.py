@@ -59,6 +59,10 @@ def test_a_frame_is_pruned_shows_its_files_and_can_be_kept(spark: Any, table: ds
     try:
         spark.catalog.refreshByPath(str(Path(table.snapshot.table_root)))
         assert {tuple(row) for row in kept.collect()} == expected
+        again, other = (table.scan(f"p >= '{{{digit}'").to_spark(spark, listing=False) for digit in (3, 4))
+        assert again.sameSemantics(frame) and not other.sameSemantics(frame)
+        cached = [each._jdf.queryExecution().executedPlan().toString() for each in (again, other)]
+        assert ["InMemoryTableScan" in plan for plan in cached] == [True, False]
     finally:
         kept.unpersist()
     assert frame.join(frame.select("id"), "id").count() == 7

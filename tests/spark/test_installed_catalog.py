@@ -479,15 +479,22 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
         assert [row["id"] for row in left] == [0]
     spark.conf.unset("short")
     spark.sql("CREATE OR REPLACE TEMP VIEW whole AS SELECT * FROM lake.db.changed")
-    writer = spark.range(1).mergeInto("lake.db.changed", F.lit(True)).whenMatched().delete()
-    source = "WITH n AS (SELECT 1L AS id)"
+    of_table = F.udf(lambda text: text + "!")(F.col("changed.s"))
+    source = spark.sql("SELECT 1L id, 'n' s").alias("n")
+    matched, queried = (source.mergeInto("lake.db.changed", F.expr("changed.id = n.id")) for _ in range(2))
+    on_more = (
+        spark.sql("SELECT 1L id, 'n' s, 2 more").mergeInto("lake.db.changed", F.lit(True)).whenNotMatched().insertAll()
+    )
+    with_n = "WITH n AS (SELECT 1L AS id)"
     refused: dict[str, Callable[[], object]] = {
         r"beginning of a comment": lambda: spark.sql("DELETE FROM lake.db.changed WHERE id = 1 -:n", args={"n": -1}),
         r"move the query of WITH": lambda: lake(
-            f"{source} MERGE INTO lake.db.changed t USING n ON t.id = n.id WHEN MATCHED THEN DELETE"
+            f"{with_n} MERGE INTO lake.db.changed t USING n ON t.id = n.id WHEN MATCHED THEN DELETE"
         ),
-        r"into USING": lambda: lake(f"{source} DELETE FROM lake.db.changed WHERE id IN (SELECT id FROM n)"),
-        r"load_table\('db\.changed'\)\.merge": writer.merge,
+        r"into USING": lambda: lake(f"{with_n} DELETE FROM lake.db.changed WHERE id IN (SELECT id FROM n)"),
+        r"mergeInto with a function of Python": matched.whenMatched().update({"s": of_table}).merge,
+        r"mergeInto with .*compute the value": queried.whenMatched(F.expr("n.id IN (SELECT 1L)")).delete().merge,
+        r"mergeInto with withSchemaEvolution": on_more.withSchemaEvolution().merge,
         r"whole|does not support": lambda: lake("DELETE FROM whole WHERE id = 1"),
     }
     for message, statement in refused.items():
@@ -495,6 +502,52 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
             statement()
     spark.catalog.dropTempView("whole")
     assert changed(lambda: None) == before
+
+
+def test_frames_are_merged_as_statements_are(spark: Any, lake: Any, changed: Any) -> None:
+    from pyspark.sql import functions as F
+
+    rows = "SELECT * FROM VALUES (1L, 'n', 5), (9L, 'i', 6) AS v(id, s, k)"
+    spark.sql(rows).createOrReplaceTempView("rows")
+    on = "changed.id = n.id"
+    known, new = F.col("n.s"), F.concat(F.col("n.s"), F.col("changed.s"), F.lit("é '"))
+    twice = F.udf(lambda text: text * 2)(known)
+    cases: dict[str, Callable[[Any], Any]] = {
+        "WHEN MATCHED THEN DELETE": lambda of: of.whenMatched().delete(),
+        "WHEN MATCHED AND k > 5 OR n.s LIKE 'n%' THEN UPDATE SET s = concat(n.s, changed.s, 'é \\'')": (
+            lambda of: of.whenMatched(F.expr("k > 5 OR n.s LIKE 'n%'")).update({"s": new})
+        ),
+        "WHEN NOT MATCHED AND n.id % 2 = 1 THEN INSERT (id, s) VALUES (n.id + 1, repeat(n.s, 2))": (
+            lambda of: of.whenNotMatched(F.expr("n.id % 2 = 1")).insert({"id": F.col("n.id") + 1, "s": twice})
+        ),
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *": (
+            lambda of: of.whenMatched().updateAll().whenNotMatched().insertAll()
+        ),
+        "WHEN NOT MATCHED BY SOURCE AND changed.id = 0 THEN DELETE "
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = date_format(DATE'2024-02-03', 'yyyy')": (
+            lambda of: (
+                of.whenNotMatchedBySource(F.expr("changed.id = 0"))
+                .delete()
+                .whenNotMatchedBySource()
+                .update({"s": F.date_format(F.lit(date(2024, 2, 3)), "yyyy")})
+            )
+        ),
+    }
+
+    def check(clauses: str) -> None:
+        statement = f"MERGE INTO lake.db.changed USING rows n ON {on} {clauses}"
+        expected = changed(lambda: lake(statement))
+        frame = spark.table("rows").alias("n")
+        assert changed(cases[clauses](frame.mergeInto("lake.db.changed", F.expr(on))).merge) == expected, clauses
+
+    each(cases, check)
+
+    def merge_own() -> None:
+        own = spark.table("lake.db.changed").where("id < 2").withColumn("s", F.lit("own")).alias("n")
+        own.mergeInto("lake.db.changed", F.expr(on)).whenMatched().updateAll().merge()
+
+    assert [row["s"] for row in changed(merge_own)] == ["own", "own", "x"]
+    spark.catalog.dropTempView("rows")
 
 
 # Values of parameters, which Spark writes into the text of a statement.

@@ -1,8 +1,9 @@
-"""The size that Spark plans with, which decides how it joins: through every door as for Spark's own Parquet tables."""
+"""What Spark's optimizer knows, which decides how it joins: sizes as of Spark's Parquet tables, rows and columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.spark.planning import planned_files
+from deltaskip.spark.session.session_settings import session_settings
 from tests.each import each
 
 pytestmark = pytest.mark.spark
@@ -89,3 +91,93 @@ def test_the_size_of_a_frame_decides_its_join(spark: Any, tmp_path: Path, monkey
         assert joined.where("s IS NULL").count() == 100
         joined.collect()
         assert f"{join} [id" in joined._jdf.queryExecution().executedPlan().toString().partition("Initial Plan")[0]
+
+
+def known(frame: Any) -> dict[str, tuple[Any, ...]]:
+    """Numbers of distinct values and of NULLs, and bounds of each column that has any; the number of rows under "*"."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    stats, output = plan.stats(), plan.output()
+    found: dict[str, tuple[Any, ...]] = {"*": (int(str(stats.rowCount().get())),)}
+    for attribute in map(output.apply, range(output.size())):
+        column = stats.attributeStats().get(attribute)
+        if column.isDefined():
+            of = column.get()
+            each = (of.distinctCount(), of.nullCount(), of.min(), of.max())
+            found[attribute.name()] = tuple(one.get() if one.isDefined() else None for one in each)
+    return found
+
+
+@pytest.mark.parametrize("kind", [([], {}), (["p"], {}), (["p"], {"delta.columnMapping.mode": "name"})], ids=str)
+def test_rows_bounds_and_distinct_values_reach_an_optimizer_that_uses_them(
+    spark: Any, tmp_path: Path, kind: tuple[list[str], dict[str, str]]
+) -> None:
+    partitions, properties = kind
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("db")
+    ddl = "id BIGINT, v DOUBLE, s STRING, p INT, d DATE, m DECIMAL(10, 2), some INT, b BINARY, n TIMESTAMP_NTZ"
+    table = catalog.create_table("db.t", ddl, partitions, properties)
+    for start in (0, 300, 600):
+        ids = np.arange(start, start + 300)
+        columns = {"id": ids, "v": ids * 0.5, "s": pa.array(ids).cast(pa.string()), "p": ids % 5, "d": ids % 50}
+        columns |= {
+            "m": [Decimal(int(each)) / 100 for each in ids],
+            "some": [int(i) if i % 3 == 0 else None for i in ids],
+        }
+        kinds = {"p": pa.int32(), "d": pa.int32(), "m": pa.decimal128(10, 2), "some": pa.int32()}
+        rows = pa.table({name: pa.array(values, kinds.get(name)) for name, values in columns.items()})
+        rows = rows.set_column(4, "d", rows["d"].cast(pa.date32()))
+        rows = rows.append_column("b", rows["s"].cast(pa.binary()))
+        table.append(rows.append_column("n", rows["id"].cast(pa.timestamp("us"))))
+    table.refresh()
+    expected = {"*": (900,), "id": (900, 0, 0, 899), "p": (5, 0, 0, 4), "d": (50, 0, 0, 49)}
+    expected |= {"m": (900, 0, Decimal(0), Decimal("8.99")), "some": (300, 600, 0, 897), "s": (None, 0, None, None)}
+    # Each has the rows of Spark, whose estimates are those after the comparison.
+    estimated = {"id < 300": 300, "p = 1": 180, "d >= DATE'1970-01-26'": 450, "some IS NULL": 600, "n IS NOT NULL": 900}
+    doors = {name: door for name, door in DOORS.items() if name not in ("engine", "ds.sql")} | {
+        "cat.sql": lambda spark, _: catalog.sql(spark, "SELECT * FROM db.t"),
+        "installed": lambda spark, _: spark.table("lake.db.t"),
+    }
+    with ds.install_catalog(spark, "lake", catalog), session_settings(spark, {"spark.sql.cbo.enabled": "true"}):
+
+        def check(door: str) -> None:
+            frame = doors[door](spark, table)
+            # Spark computes others from the values of files.
+            floats = {"v": (900, 0, 0.0, 449.5)} if door == "installed" else {}
+            found = known(frame)
+            found = {name: tuple(map(_plain, values)) for name, values in found.items()}
+            assert found == expected | floats
+            for where, rows in estimated.items():
+                part = frame.where(where)
+                assert known(part)["*"][0] == pytest.approx(rows, abs=10), where
+                assert part.count() == rows, where
+
+        each(doors, check)
+    assert size_of(table.scan().to_spark(spark)) == pytest.approx(
+        sum(table.scan().files()["size"].to_pylist()), rel=0.1
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float | None) else Decimal(str(value))
+
+
+def test_a_join_leaves_out_partitions_of_few_while_it_runs(spark: Any, tmp_path: Path) -> None:
+    """The folders of a table with column mapping do not have its partition values."""
+    facts = ds.DeltaTable.create(
+        tmp_path / "f", "id INT, p INT", ["p"], properties={"delta.columnMapping.mode": "name"}
+    )
+    rows = pa.table({"id": pa.array(range(80), pa.int32()), "p": pa.array([i % 8 for i in range(80)], pa.int32())})
+    facts.append(rows)
+    names = ds.DeltaTable.create(tmp_path / "n", "p INT, name STRING")
+    names.append([{"p": i, "name": f"n{i}"} for i in range(8)])
+
+    def check(door: str) -> None:
+        left, right = (DOORS[door](spark, each.refresh()) for each in (facts, names))
+        joined = left.join(right.where("name = 'n3'"), "p")
+        assert joined.count() == 10
+        joined.collect()
+        leaves = joined._jdf.queryExecution().executedPlan().collectLeaves()
+        assert leaves.apply(0).metrics().apply("numOutputRows").value() == 10
+
+    with session_settings(spark, {"spark.sql.adaptive.enabled": "false"}):
+        each([door for door in DOORS if door != "engine"], check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,19 @@ public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy 
         return new scala.runtime.AbstractFunction0() {
             public Object apply() { return scala.runtime.BoxedUnit.UNIT; }
         };
+    }
+    public Object renamed(Object part, java.util.Map names) {
+        Expression expression = (Expression) part;
+        if (expression instanceof AttributeReference) {
+            AttributeReference column = (AttributeReference) expression;
+            Object name = names.get(String.valueOf(column.exprId().id()));
+            return name == null ? column : column.withName((String) name);
+        }
+        java.util.ArrayList children = new java.util.ArrayList();
+        scala.collection.Iterator each = expression.children().iterator();
+        while (each.hasNext()) children.add(renamed(each.next(), names));
+        if (children.isEmpty()) return expression;
+        return expression.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(children).toSeq());
     }
     public boolean hasOtherZone(Object part, String zone) {
         Expression expression = (Expression) part;
@@ -70,6 +83,17 @@ def of_zone(jvm: Jvm, expressions: Iterable[Any], zone: str) -> list[Any]:
     """
     found = list(expressions)
     return [each for each in found if not _zones(jvm).hasOtherZone(each, zone)] if found else []
+
+
+def renamed(jvm: Jvm, expression: Any, names: Mapping[str, str]) -> Any:
+    """Return a resolved Catalyst expression with other names of its columns.
+
+    Args:
+        jvm: The session's JVM.
+        expression: The expression.
+        names: New names by the ids of columns.
+    """
+    return _zones(jvm).renamed(expression, jvm.map(names))
 
 
 @lru_cache(1)

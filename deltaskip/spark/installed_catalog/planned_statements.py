@@ -16,6 +16,7 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import option, sequence
 from deltaskip.spark.installed_catalog.compiled_java import new_strategy
+from deltaskip.spark.installed_catalog.merged_frames import MergeOfFrame
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import java_class, java_session
 from deltaskip.sparkexpr import parameter_names
@@ -78,7 +79,10 @@ class RowStatements(Proxy):
         table = self.tables.get(str(relation.table().toString()))
         if table is None:
             return None
-        run = RunningStatement(self.jvm, table, _change(table, *_place_of(self.jvm, plan)))
+        text, start, end = _place_of(self.jvm, plan)
+        # The statement of `DataFrame.mergeInto` has no text. # Spark 4.1, MergeIntoWriter.merge
+        change = MergeOfFrame(self.jvm, plan, table.name()) if text is None else _change(table, text, start, end)
+        run = RunningStatement(self.jvm, table, change)
         v2 = self.jvm.view.org.apache.spark.sql.execution.datasources.v2
         options = [self.jvm.options({})] if _takes_options(v2.TruncateTableExec) else []
         return v2.TruncateTableExec(run, self._strategy.nothing(), *options)
@@ -98,7 +102,7 @@ class RunningStatement(Unmeasured, Proxy):
         change: The statement.
     """
 
-    def __init__(self, jvm: Jvm, table: InstalledTable, change: Delete | Update | MergeInto) -> None:
+    def __init__(self, jvm: Jvm, table: InstalledTable, change: Delete | Update | MergeInto | MergeOfFrame) -> None:
         super().__init__(jvm, f"{type(change).__name__} of {table.text}")
         self._table = table
         self._change = change
@@ -107,7 +111,7 @@ class RunningStatement(Unmeasured, Proxy):
     def truncateTable(self, _options: Any = None) -> bool:
         """TruncatableTable: run the statement."""
         spark, table, change = self.jvm.spark, self._table, self._change
-        if change.alias is None:
+        if not isinstance(change, MergeOfFrame) and change.alias is None:
             # Columns may be qualified by more of the name than the statement has.
             change = replace(change, name=table.parts)
         # Queries in the statement must not read an older version from the cache than the statement changes.
@@ -163,19 +167,12 @@ class _InstalledSession(StatementSession):
         return self.spark.sql(text)
 
 
-def _change(table: InstalledTable, text: str | None, start: int, end: int) -> Delete | Update | MergeInto:
+def _change(table: InstalledTable, text: str, start: int, end: int) -> Delete | Update | MergeInto:
     """The statement in a text, which may be a script or an EXPLAIN.
 
-    start, end: Where it begins and ends. Raises UnsupportedFeature for a statement that is not run by its text. That of
-    `DataFrame.mergeInto` has none, and its expressions may hold functions of Python and Scala, which have no text.
-    # Spark 4.1, MergeIntoWriter.mergeCommand
+    start, end: Where it begins and ends. Raises UnsupportedFeature for a statement that is not run by its text.
     """
     name = display_name(table.parts)
-    if text is None:
-        raise UnsupportedFeature(
-            f"Rows of the table {name} cannot be changed by mergeInto: write MERGE INTO as SQL text, or "
-            f"catalog.load_table({display_name(table.parts[1:])!r}).merge(…)."
-        )
     if parameter_names(text) or any(token.is_symbol("?") for token in _tokens(text)):
         raise UnsupportedFeature(
             f"The statement on the table {name} has parameters, whose values Spark {table.jvm.spark.version} does not "

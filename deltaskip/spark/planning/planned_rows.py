@@ -31,7 +31,7 @@ from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
-from deltaskip.spark.session.session_settings import is_classic, java_frame, java_session
+from deltaskip.spark.session.session_settings import frame_of, is_classic, java_frame
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Opaque, columns_of, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -116,7 +116,7 @@ def _no_rows(spark: SparkSession, schema: spark_types.StructType, count: int) ->
         [] if tuple(map(int, spark.version.split(".")[:2])) < (4, 3) else [getattr(relation, "fromDataset$default$4")()]
     )
     plan = relation.fromDataset(rows, java_frame(estimated), False, *more)
-    return DataFrame(sql.classic.Dataset.ofRows(java_session(spark), plan), spark)
+    return frame_of(spark, plan)
 
 
 def _read_fields(scan: LogScan) -> list[t.StructField]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -26,7 +26,6 @@ _ROW_INDEX_BYTES = 8
 _OPEN_COST = "spark.sql.files.openCostInBytes"
 _LOCAL_OPEN_COST = 1 << 20
 _LOCAL = regex("^file:/(?!/)")
-_NUMBERS = count()
 _NOT_FOUND = regex(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
 # The reverse of `escape_globs`.
 _ESCAPED = regex(r"\\([{}\[\]*?\\])")
@@ -69,12 +68,12 @@ def unlisted_scan(
     jvm = Jvm(spark)
     jvm.call_back()
     sources = jvm.view.org.apache.spark.sql.execution.datasources
-    statuses, size = _statuses(jvm, paths, sizes, times, codes), sum(sizes)
+    listed, size = _listed(paths, sizes, times, codes), sum(sizes)
     if own_bytes:
         columns = spark_types.StructType([*schema.fields, *([] if values is None else values.schema.fields)])
         row = jvm.row_bytes(columns)
         size = size * (row + _ROW_INDEX_BYTES) // (row - own_bytes)
-    index = _Files(jvm, root, statuses, paths, size, values)
+    index = _Files(jvm, root, listed, paths, size, values)
     relation = jvm.filled(
         sources.HadoopFsRelation,
         index,
@@ -82,7 +81,7 @@ def unlisted_scan(
         jvm.schema(schema),
         jvm.none(),
         sources.parquet.ParquetFileFormat(),
-        jvm.view.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.map(options)),
+        jvm.scala_map(options),
         _packing_session(spark, paths),
     )
     return DataFrame(java_session(spark).baseRelationToDataFrame(relation), spark)
@@ -102,23 +101,26 @@ def _packing_session(spark: SparkSession, paths: Sequence[str]) -> Any:
     return session
 
 
-def _statuses(
-    jvm: Jvm, paths: Sequence[str], sizes: Sequence[int], times: Sequence[int], codes: Sequence[int] | None
-) -> Any:
-    """Arrays of Hadoop's FileStatus, one array for each code. One call creates all: Jackson fills their fields."""
+def _listed(paths: Sequence[str], sizes: Sequence[int], times: Sequence[int], codes: Sequence[int] | None) -> str:
+    """Arrays of the fields of Hadoop's FileStatus as JSON, one array for each code."""
     groups: list[list[object]] = [[] for _ in range(1 if codes is None else max(codes) + 1)]
     for code, path, size, time in zip(codes or [0] * len(paths), paths, sizes, times, strict=True):
         # Local files as Spark lists them, which input_file_name() returns.
         name = _LOCAL.sub("file:///", path)
         status = {"path": name, "length": size, "modification_time": time, "blocksize": _BLOCK_BYTES}
         groups[code].append({**status, "block_replication": 1})
+    return json.dumps(groups)
+
+
+def _statuses(jvm: Jvm, listed: str) -> Any:
+    """The arrays of `_listed` in the JVM. One call creates all: Jackson fills their fields."""
     jackson = jvm.view.com.fasterxml.jackson
     accessors, seen = jackson.annotation.PropertyAccessor, getattr(jackson.annotation, "JsonAutoDetect$Visibility")
     mapper = jackson.databind.ObjectMapper()
     mapper.setVisibility(accessors.ALL, seen.NONE)
     for accessor in (accessors.FIELD, accessors.CREATOR):
         mapper.setVisibility(accessor, seen.ANY)
-    return mapper.readValue(json.dumps(groups), jvm.view.java.lang.Class.forName(f"[[L{_STATUS};"))
+    return mapper.readValue(listed, jvm.view.java.lang.Class.forName(f"[[L{_STATUS};"))
 
 
 class _Files(Proxy):
@@ -127,32 +129,35 @@ class _Files(Proxy):
     Args:
         jvm: The session's JVM.
         root: Location that plans show.
-        statuses: The files of each tuple of partition values, as an array of arrays of FileStatus.
+        listed: The files of each tuple of partition values, see `_listed`.
         paths: The spark_path of each file.
         size: The size that Spark plans with, in bytes.
         values: The tuples; None for no partition columns.
     """
 
     def __init__(
-        self, jvm: Jvm, root: str, statuses: Any, paths: Sequence[str], size: int, values: DataFrame | None
+        self, jvm: Jvm, root: str, listed: str, paths: Sequence[str], size: int, values: DataFrame | None
     ) -> None:
-        super().__init__(jvm, f"{len(paths)} files of {root}, list {next(_NUMBERS)}")
         self._root = root
         self._size = size
         self._paths = paths
         self._schema = spark_types.StructType() if values is None else values.schema
         catalyst, elements = jvm.view.org.apache.spark.sql.catalyst, jvm.view.scala.Predef.genericWrapArray
+        identity = hashlib.blake2b(listed.encode(), digest_size=16)
         if values is None:
             rows = jvm.sequence([jvm.companion(catalyst, "InternalRow").empty()])
         else:
             plan = java_frame(values).queryExecution().executedPlan()
             self._columns = [plan.output().apply(number) for number in range(len(self._schema))]
             rows = elements(plan.executeCollect())
+            # The text of a row of Spark is its bytes.
+            identity.update(f"{self._schema.json()} {rows.mkString(' ')}".encode())
+        super().__init__(jvm, f"{len(paths)} files of {root}, list {identity.hexdigest()}")
         self._row = java_class(catalyst.InternalRow)
         self._directory = java_class(jvm.view.org.apache.spark.sql.execution.datasources.PartitionDirectory)
         files = jvm.view.java.lang.Class.forName(f"[L{_STATUS};")
         make = jvm.function("scala.Function2", self._directory, "apply", self._row, files)
-        self._directories = rows.iterator().zip(elements(statuses).iterator()).map(make.tupled()).toList()
+        self._directories = rows.iterator().zip(elements(_statuses(jvm, listed)).iterator()).map(make.tupled()).toList()
 
     @answers()
     def rootPaths(self) -> Any:

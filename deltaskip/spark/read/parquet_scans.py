@@ -25,6 +25,7 @@ from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decod
 from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema, spark_type
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
+from deltaskip.spark.read.plan_statistics import with_estimates
 from deltaskip.spark.read.reader_settings import check_settings
 from deltaskip.spark.session.own_texts import check_functions, own_column, selected
 from deltaskip.spark.session.releases import loaded, metadata_column, union_of_frames
@@ -377,6 +378,13 @@ def _files(
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
         listed = plan.table.root, paths, *given, READER_OPTIONS
         frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes, own_bytes=own_bytes)]
+    if plan.estimates is not None:
+        names = dict(zip(plan.stored_schema.names, plan.table.schema.names, strict=True))
+        names |= {
+            name: field.name for name, field in zip(_tuple_names(plan.partitions), plan.partitions.fields, strict=True)
+        }
+        share = len(paths) / len(plan.paths) / len(frames)
+        frames = [with_estimates(frame, plan.table.root, plan.estimates, share, names) for frame in frames]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
         frames = [_with_location(frame, hidden, plan.wanted.facts) for frame in frames]

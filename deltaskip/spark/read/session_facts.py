@@ -21,7 +21,7 @@ from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
 from deltaskip.spark.read.session_meaning import meaning_in_flight
 from deltaskip.spark.session.active import running_session
-from deltaskip.spark.session.session_settings import is_classic
+from deltaskip.spark.session.session_settings import is_classic, java_state
 from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
 
 Answer = TypeVar("Answer")
@@ -59,6 +59,7 @@ def facts_in_flight(
         unknown_collations=unknown_collations(snapshot.schema, HAS_COLLATIONS),
         unreadable=tuple(f.name for f in snapshot.schema.fields if scan.columns is not None and not has_type(f)),
         listing=listing_of(spark, snapshot.table_root, listing),
+        estimates=uses_estimates(spark),
     )
     return facts, lambda: replace(facts, meaning=meaning_then())
 
@@ -83,6 +84,15 @@ def active_collation_version() -> str | None:
     session = running_session()
     version = UNKNOWN_VERSION if session is None else session_collation_version(session)
     return None if version == UNKNOWN_VERSION else version
+
+
+def uses_estimates(spark: SparkSession) -> bool:
+    """Whether the optimizer of a session uses numbers of rows and statistics of columns; False through Spark Connect.
+
+    # Spark 4.1, LogicalRelation.computeStats, LogicalPlanStats
+    """
+    conf = java_state(spark).conf() if is_classic(spark) else None
+    return conf is not None and bool(conf.cboEnabled() or conf.planStatsEnabled())
 
 
 def session_collation_version(spark: Any) -> str:

@@ -90,12 +90,16 @@ class Jvm:
         """Return a Seq of Scala."""
         return self.view.org.apache.spark.api.python.PythonUtils.toSeq(self.list(items))
 
-    def map(self, items: Mapping[str, str]) -> Any:
-        """Return a java.util.Map of strings."""
+    def map(self, items: Mapping[str, Any]) -> Any:
+        """Return a java.util.Map."""
         found = self.view.java.util.HashMap()
         for name, value in items.items():
             found.put(name, value)
         return found
+
+    def scala_map(self, items: Mapping[str, Any]) -> Any:
+        """Return an immutable Map of Scala."""
+        return self.view.org.apache.spark.api.python.PythonUtils.toScalaMap(self.map(items))
 
     def options(self, items: Mapping[str, str]) -> Any:
         """Return options of a data source, with case-insensitive names."""

@@ -125,9 +125,14 @@ def with_settings(frame: DataFrame, settings: Mapping[str, str]) -> tuple[DataFr
     own = copy(spark)
     vars(own).update(_jsparkSession=clone)
     vars(own).pop("_conf", None)
-    java = java_view(spark).org.apache.spark.sql
-    made = java.Dataset if pyspark.__version__.startswith("3.") else java.classic.Dataset
-    return DataFrame(made.ofRows(clone, java_frame(frame).queryExecution().analyzed()), own), nullcontext()
+    return frame_of(own, java_frame(frame).queryExecution().analyzed()), nullcontext()
+
+
+def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
+    """Return the DataFrame of a logical plan in a classic session."""
+    sql = java_view(spark).org.apache.spark.sql
+    made = sql.Dataset if pyspark.__version__.startswith("3.") else sql.classic.Dataset
+    return DataFrame(made.ofRows(java_session(spark), plan), spark)
 
 
 def _put(spark: SparkSession, key: str, value: str | None) -> None:
