@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    CommandTable,
-    FileFormat,
-    columns_option,
-    debug_option,
-    opens_table,
-    program,
-    storage_option,
-    takes_predicate,
-    time_zone_option,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, json_values, print_line, print_table, terminal_width
 from deltaskip.printable import LINES, printable, printable_json
 
@@ -42,7 +32,7 @@ def rows_options(command: Callable[..., None]) -> Callable[..., None]:
     chosen = click.option(
         "--format",
         "file_format",
-        type=FileFormat(list(_FORMATS)),
+        type=command_line.FileFormat(list(_FORMATS)),
         help="Format of the rows; json is JSON lines (also jsonl). [default: by the name of the output; else a table]",
     )
     output = click.option(
@@ -54,16 +44,16 @@ def rows_options(command: Callable[..., None]) -> Callable[..., None]:
     return chosen(output(command))
 
 
-@program.command("head", short_help="Show the first rows, or the first that match.")
-@opens_table
-@takes_predicate
+@command_line.program.command("head", short_help="Show the first rows, or the first that match.")
+@command_line.opens_table
+@command_line.takes_predicate
 @rows_options
 @click.option(
     "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
 )
-@columns_option("--column", "columns", help="Columns to show.")
+@command_line.columns_option("--column", "columns", help="Columns to show.")
 def _head(
-    source: CommandTable,
+    source: command_line.CommandTable,
     as_json: bool,
     chosen: dict[str, Any],
     limit: int,
@@ -94,12 +84,12 @@ def _first(rows: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
-@program.command("query")
+@command_line.program.command("query")
 @click.argument("text", metavar="SQL")
-@time_zone_option("Session time zone.")
+@command_line.time_zone_option("Session time zone.")
 @rows_options
-@storage_option
-@debug_option
+@command_line.storage_option
+@command_line.debug_option
 def _query(
     text: str, time_zone: str, file_format: str | None, output: Path | None, storage_options: dict[str, str]
 ) -> None:
@@ -115,13 +105,13 @@ def _query(
     write_rows(query_rows(text, time_zone, storage_options), file_format, output)
 
 
-@program.command("diff", short_help="Show the rows that only one of two versions has.")
+@command_line.program.command("diff", short_help="Show the rows that only one of two versions has.")
 @click.argument("table")
 @click.argument("first", metavar="V1", type=click.IntRange(min=0))
 @click.argument("second", metavar="V2", type=click.IntRange(min=0))
 @rows_options
-@storage_option
-@debug_option
+@command_line.storage_option
+@command_line.debug_option
 def _diff(
     table: str,
     first: int,

@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from deltaskip.delta import argument_checks
+from deltaskip.delta import argument_checks, table_operations
 from deltaskip.delta.argument_checks import (
     assignments,
     boolean_argument,
@@ -26,18 +26,6 @@ from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
 from deltaskip.delta.creating import converted
 from deltaskip.delta.locations import opened, opened_by_name
 from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
-from deltaskip.delta.table_operations import (
-    add_feature_support,
-    cloned,
-    drop_feature_support,
-    hours_or_none,
-    moment_of,
-    restored_to_timestamp,
-    restored_to_version,
-    upgrade,
-    user_metadata,
-    vacuum_as_session,
-)
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.maintenance.optimize.optimize import optimize
@@ -51,18 +39,8 @@ from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_sql
 from deltaskip.sparkexpr.nodes import Node
+from deltaskip.table import delta_rows
 from deltaskip.table import table as tables
-from deltaskip.table.delta_rows import (
-    AFFECTED,
-    DETAIL,
-    HISTORY,
-    MERGED,
-    OPTIMIZED,
-    detail_row,
-    history_rows,
-    merged_row,
-    optimized_row,
-)
 from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 from deltaskip.txn.write_options import WriteOptions
 
@@ -181,12 +159,16 @@ class DeltaTable(Unpicklable):
             limit: Maximum number of commits. The default is all.
         """
         with spark_errors():
-            return self._spark.createDataFrame(history_rows(self._table.refresh().history(limit)), HISTORY)
+            return self._spark.createDataFrame(
+                delta_rows.history_rows(self._table.refresh().history(limit)), delta_rows.HISTORY
+            )
 
     def detail(self) -> DataFrame:
         """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
         with spark_errors():
-            return self._spark.createDataFrame([detail_row(self._table.refresh().detail(), self._name)], DETAIL)
+            return self._spark.createDataFrame(
+                [delta_rows.detail_row(self._table.refresh().detail(), self._name)], delta_rows.DETAIL
+            )
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol. Versions are never lowered.
@@ -197,7 +179,7 @@ class DeltaTable(Unpicklable):
         integer_argument("readerVersion", readerVersion)
         integer_argument("writerVersion", writerVersion)
         with spark_errors():
-            upgrade(self._table, readerVersion, writerVersion)
+            table_operations.upgrade(self._table, readerVersion, writerVersion)
 
     def addFeatureSupport(self, featureName: str) -> None:
         """Add a table feature to the protocol, with the features that it requires.
@@ -207,7 +189,7 @@ class DeltaTable(Unpicklable):
         """
         string_argument("featureName", featureName)
         with spark_errors():
-            add_feature_support(self._table, featureName)
+            table_operations.add_feature_support(self._table, featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Remove a table feature from the protocol, and its uses from the table.
@@ -222,7 +204,7 @@ class DeltaTable(Unpicklable):
         string_argument("featureName", featureName)
         truncate = False if truncateHistory is None else boolean_argument("truncateHistory", truncateHistory)
         with spark_errors():
-            drop_feature_support(self._table, featureName, truncate)
+            table_operations.drop_feature_support(self._table, featureName, truncate)
 
     def delete(self, condition: str | Column | None = None) -> DataFrame | None:
         """Delete the rows for which a condition is true, or all rows without a condition.
@@ -235,7 +217,9 @@ class DeltaTable(Unpicklable):
         """
         argument_checks.condition(condition)
         with spark_errors():
-            result = self._table.delete(self._own(condition), self._spark, user_metadata=user_metadata(self._spark))
+            result = self._table.delete(
+                self._own(condition), self._spark, user_metadata=table_operations.user_metadata(self._spark)
+            )
             return _affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
 
     def update(
@@ -257,7 +241,7 @@ class DeltaTable(Unpicklable):
                 # delta-spark accepts it, and changes nothing.
                 return _affected_frame(self._spark, 0)
             given = {self._own(name): self._own(value) for name, value in values.items()}
-            where, note = self._own(condition), user_metadata(self._spark)
+            where, note = self._own(condition), table_operations.user_metadata(self._spark)
             result = self._table.update(given, where, self._spark, user_metadata=note)
             return _affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
 
@@ -282,7 +266,7 @@ class DeltaTable(Unpicklable):
                 target_alias=self._alias,
                 schema_mode=mode,
                 spark=self._spark,
-                user_metadata=user_metadata(self._spark),
+                user_metadata=table_operations.user_metadata(self._spark),
             )
 
         return DeltaMergeBuilder(self._spark, begin, self._table.uri)
@@ -303,9 +287,9 @@ class DeltaTable(Unpicklable):
         Returns:
             An empty DataFrame, as delta-spark does.
         """
-        hours = hours_or_none(retentionHours)
+        hours = table_operations.hours_or_none(retentionHours)
         with spark_errors():
-            return vacuum_as_session(self._spark, self._table, hours)
+            return table_operations.vacuum_as_session(self._spark, self._table, hours)
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Make an earlier version the latest again.
@@ -318,7 +302,7 @@ class DeltaTable(Unpicklable):
         """
         number_argument("version", version)
         with spark_errors():
-            return restored_to_version(self._spark, self._table, version)
+            return table_operations.restored_to_version(self._spark, self._table, version)
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Make the latest version at a time the latest again.
@@ -331,7 +315,7 @@ class DeltaTable(Unpicklable):
         """
         string_argument("timestamp", timestamp)
         with spark_errors():
-            return restored_to_timestamp(self._spark, self._table, timestamp)
+            return table_operations.restored_to_timestamp(self._spark, self._table, timestamp)
 
     def clone(
         self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
@@ -387,8 +371,8 @@ class DeltaTable(Unpicklable):
         self, target: str, shallow: bool, replace: bool, properties: dict[str, str] | None, at: int | str | None = None
     ) -> DeltaTable:
         with spark_errors():
-            moment = moment_of(self._spark, at) if isinstance(at, str) else at
-            made = cloned(self._spark, self._table, target, shallow, replace, properties, moment)
+            moment = table_operations.moment_of(self._spark, at) if isinstance(at, str) else at
+            made = table_operations.cloned(self._spark, self._table, target, shallow, replace, properties, moment)
         return DeltaTable(self._spark, *made)
 
     def _own(self, value: Any) -> Any:
@@ -489,7 +473,7 @@ class DeltaMergeBuilder(Unpicklable):
             builder = self._begin(self._evolves)
             for add in self._clauses:
                 builder = add(builder)
-            return self._spark.createDataFrame([merged_row(builder.execute().metrics)], MERGED)
+            return self._spark.createDataFrame([delta_rows.merged_row(builder.execute().metrics)], delta_rows.MERGED)
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
         builder = DeltaMergeBuilder(self._spark, self._begin, self._table, self._unrun)
@@ -513,7 +497,7 @@ def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
         spark: The session.
         rows: The number of rows; -1 if it is unknown.
     """
-    return None if is_classic(spark) else spark.createDataFrame([(rows,)], AFFECTED)
+    return None if is_classic(spark) else spark.createDataFrame([(rows,)], delta_rows.AFFECTED)
 
 
 @door
@@ -556,11 +540,11 @@ class DeltaOptimizeBuilder(Unpicklable):
             zone = time_zone_of(self._spark)
             predicates = tuple(_text(parse_sql(each)) for each in self._where)
             request = OptimizeRequest(where, zorder_by=tuple(columns), time_zone=zone, predicates=predicates)
-            recorded = WriteOptions(user_metadata=user_metadata(self._spark))
+            recorded = WriteOptions(user_metadata=table_operations.user_metadata(self._spark))
             result = optimize(table.snapshot, request, self._spark, recorded)
             table.refresh()
-            row = optimized_row(table.snapshot, result, _parallelism(self._spark))
-            return self._spark.createDataFrame([row], OPTIMIZED)
+            row = delta_rows.optimized_row(table.snapshot, result, _parallelism(self._spark))
+            return self._spark.createDataFrame([row], delta_rows.OPTIMIZED)
 
 
 def _parallelism(spark: SparkSession) -> int:

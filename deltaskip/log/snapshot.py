@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
-from deltaskip.features.support_checks import check_format, check_readable
+from deltaskip.features.support_checks import CommitSummary, check_format, check_readable, check_writable
 from deltaskip.fork_safety import cached_property
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.adds import AddGroup
@@ -311,6 +311,11 @@ class Snapshot(Unpicklable):
         with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
             counts = pool.map(lambda where: self.add_group(*where).count_live(superseded), groups)
             return sum(counts) + len(self.commit_adds)
+
+    def check_writable(self, summary: CommitSummary) -> None:
+        """Raise UnsupportedFeature if the features of the table do not allow a commit."""
+        where = f"Version {self.version} of {self.root}"
+        check_writable(self.protocol, self.table_properties, self.schema, where, summary)
 
     def totals(self, newer: Replay = EMPTY) -> tuple[int, int]:
         """Return the number of active files and their bytes, after a newer commit if one is given.

@@ -197,7 +197,10 @@ def other_tables(storage: Storage, root: str, paths: pa.Array) -> list[str]:
         while folder and folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return [folder for folder in sorted(folders) if _listed(storage, root, f"{folder}/{LOG_FOLDER}")]
+    found = sorted(folders)
+    with ThreadPoolExecutor(IN_FLIGHT, "deltaskip") as pool:
+        logs = pool.map(lambda folder: _listed(storage, root, f"{folder}/{LOG_FOLDER}"), found)
+        return [folder for folder, log in zip(found, logs, strict=True) if log]
 
 
 def with_sizes(root: str, files: pa.Table) -> pa.Table:

@@ -24,7 +24,6 @@ from deltaskip.log import Snapshot
 from deltaskip.maintenance.recompute.recomputed import IndexedKeys
 from deltaskip.path_bytes import encoded
 from deltaskip.progress import Progress, table_name
-from deltaskip.reading.selected_columns import nested_value
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
@@ -35,7 +34,7 @@ from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter, Sorte
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, nested_value, no_rows, one_chunk
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import join
 from deltaskip.storage.gate import delete_files

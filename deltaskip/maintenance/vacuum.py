@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import InvalidArgument, OptionAdvice, StorageError
-from deltaskip.features import CommitSummary, check_maintainable, check_writable
+from deltaskip.features import CommitSummary, check_maintainable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
@@ -159,9 +159,8 @@ def _check_protocol(snapshot: Snapshot) -> None:
     # PROTOCOL, VACUUM Protocol Check (vacuumProtocolCheck): readers and writers check the write protocol before they
     # delete.
     """
-    where = f"Version {snapshot.version} of {snapshot.root}"
-    check_maintainable(snapshot.protocol, where)
-    check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, CommitSummary())
+    check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
+    snapshot.check_writable(CommitSummary())
 
 
 def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int, enforced: bool) -> None:

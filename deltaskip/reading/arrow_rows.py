@@ -23,7 +23,7 @@ from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.selected_columns import Paths, field_at, nested_value, with_fields
+from deltaskip.reading.selected_columns import Paths, field_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
 from deltaskip.records import dataclass
@@ -37,7 +37,7 @@ from deltaskip.sparkexpr.nodes import And, Node, columns_of, top_level_columns
 from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType, extension_metadata, storage_type
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside
-from deltaskip.sparkexpr.values.arrow_values import exact_sum
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, nested_value
 
 READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""

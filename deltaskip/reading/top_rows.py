@@ -15,7 +15,7 @@ from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value, of_columns
+from deltaskip.reading.selected_columns import of_columns
 from deltaskip.records import dataclass
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.row_order import OrderTerm
@@ -28,7 +28,7 @@ from deltaskip.sparkexpr.comparison_collation import compared_collations, compar
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import FieldRef
 from deltaskip.sparkexpr.values import ordered_floats
-from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, no_rows, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, nested_value, no_rows, one_chunk
 
 if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan, TopScan

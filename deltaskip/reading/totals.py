@@ -21,7 +21,7 @@ from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.aggregates import Aggregate
 from deltaskip.reading.arrow_rows import READ_COLUMNS, batches_of
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value, of_columns
+from deltaskip.reading.selected_columns import of_columns
 from deltaskip.records import dataclass
 from deltaskip.skipping.comparable import comparable, joined, restored
 from deltaskip.skipping.file_totals import UNKNOWN, Extreme, FileTotals, file_totals
@@ -35,6 +35,7 @@ from deltaskip.sparkexpr.values.arrow_values import (
     arrow_scalar,
     exact_sum,
     filled,
+    nested_value,
     numpy_values,
     one_chunk,
     tuple_codes,

@@ -17,15 +17,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import BOOLEAN, DATE, NANOSECONDS, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.sparkexpr.values import JSON_FLOATS, calendar, parse_nanos
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
-from deltaskip.stats.believed_bounds import (
-    BEFORE_1900,
-    OFFSET_SECONDS_LOST,
-    PRINTED_DIGITS,
-    BoundForm,
-    believed,
-    decimal_bound,
-    whole_number,
-)
+from deltaskip.stats import believed_bounds
 from deltaskip.stats.layout import BoundKind, Side, StatField
 
 STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
@@ -43,7 +35,7 @@ _FULL_TIMESTAMP = len("2020-01-02T10:11:12")
 
 def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     """Convert JSON values, as text with their kinds (kernels.stats_json), to bounds of `field`; null if unusable."""
-    return believed(_read_text(text, kind, field, side), field, side, BoundForm.TEXT)
+    return believed_bounds.believed(_read_text(text, kind, field, side), field, side, believed_bounds.BoundForm.TEXT)
 
 
 def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
@@ -68,7 +60,7 @@ def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> 
         return local_texts(_only(text, kind, STRING_KIND), "date" in field.widened_from)
     if field.type in NANOSECONDS:
         return nanos_texts(_only(text, kind, STRING_KIND), field.type)
-    return _by_value(_only(text, kind, NUMBER_KIND), whole_number)
+    return _by_value(_only(text, kind, NUMBER_KIND), believed_bounds.whole_number)
 
 
 def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
@@ -76,9 +68,11 @@ def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
     return _only(text, kind, STRING_KIND)
 
 
-def from_struct(values: pa.Array, field: StatField, side: Side, form: BoundForm = BoundForm.STRUCT) -> pa.Array:
+def from_struct(
+    values: pa.Array, field: StatField, side: Side, form: believed_bounds.BoundForm = believed_bounds.BoundForm.STRUCT
+) -> pa.Array:
     """Convert a leaf of `stats_parsed` to a bound of `field`: cast from a narrower type, null for another type."""
-    return believed(_read_struct(values, field, side), field, side, form)
+    return believed_bounds.believed(_read_struct(values, field, side), field, side, form)
 
 
 def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
@@ -170,11 +164,11 @@ def _instant(text: str, side: Side | None) -> int | None:
         micros = calendar.instant_of(found.local_micros, calendar.zone_of(found.zone))
     except LookupError:
         return None
-    if found.zone not in ("Z", "UTC", "GMT") and micros < BEFORE_1900:
+    if found.zone not in ("Z", "UTC", "GMT") and micros < believed_bounds.BEFORE_1900:
         if side is None:
             # So a struct's instant is written as text (`parsed_stats.stats_texts`), and a struct's is always doubted.
             return micros if found.zone == "+00:00" else None
-        micros += OFFSET_SECONDS_LOST if side == "max" else -OFFSET_SECONDS_LOST
+        micros += believed_bounds.OFFSET_SECONDS_LOST if side == "max" else -believed_bounds.OFFSET_SECONDS_LOST
     return micros if calendar.INSTANT_MIN <= micros <= calendar.INSTANT_MAX else None
 
 
@@ -257,7 +251,7 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
             return values
         text = pc.if_else(short, arrow_scalar(None, text.type), text)
     encoded = text.dictionary_encode()
-    bounds = [decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
+    bounds = [believed_bounds.decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
     odd = arrow_array(bounds, arrow).take(encoded.indices)
     return odd if short is None else pc.coalesce(values, odd)
 
@@ -268,7 +262,7 @@ def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | Non
     Such a string with e + 1 digits before the point denotes a multiple of 10^-scale, and what decimal_bound adds is
     less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.
     """
-    whole = min(PRINTED_DIGITS, type_.precision) - type_.scale
+    whole = min(believed_bounds.PRINTED_DIGITS, type_.precision) - type_.scale
     if whole < 1:
         return None
     fraction = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""

@@ -10,19 +10,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    REMOVE_FIELDS,
-    Action,
-    AddFile,
-    CommitInfo,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    table_key,
-    to_line,
-    to_lines,
-)
+from deltaskip import actions as a
 from deltaskip.errors import InvalidCommit
 from deltaskip.features.registry import has_feature, has_tree
 from deltaskip.log import Snapshot
@@ -103,18 +91,18 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     if adds and facts.tracks_rows:
         adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)
     info = _commit_info(prepared, latest, txn_id, now, timestamp)
-    domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
+    domains: list[a.DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
     removes = {key: _completed(remove, known[key], now) for key, remove in intent.removes.items()}
-    first: list[Action] = [info, *state, *intent.txns.values(), *domains]
+    first: list[a.Action] = [info, *state, *intent.txns.values(), *domains]
     try:
         if has_tree(latest.protocol):
             ended, begun = tree_lines(latest, removes, facts.removed, adds)
             added = "".join(begun).encode()
             tree = b"" if intent.tree is None else intent.tree.line(latest)
             return b"".join((_lines(first), *ended, added, _lines(intent.cdc_files.values()), tree))
-        whole = () if facts.removed is None else to_lines(REMOVE_FIELDS, facts.removed)
-        last: list[Action] = [*removes.values(), *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
+        whole = () if facts.removed is None else a.to_lines(a.REMOVE_FIELDS, facts.removed)
+        last: list[a.Action] = [*removes.values(), *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
         return b"".join((_lines(first), *whole, _lines(last)))
     except UnicodeEncodeError as error:
         raise InvalidCommit(
@@ -133,8 +121,8 @@ def _check_location(root: str) -> None:
         ) from error
 
 
-def _lines(actions: Iterable[Action]) -> bytes:
-    return "".join(f"{to_line(action)}\n" for action in actions).encode()
+def _lines(actions: Iterable[a.Action]) -> bytes:
+    return "".join(f"{a.to_line(action)}\n" for action in actions).encode()
 
 
 def _removed(intent: Intent, base: Snapshot) -> pa.Table | None:
@@ -152,12 +140,12 @@ def _removed(intent: Intent, base: Snapshot) -> pa.Table | None:
     return pa.concat_tables(found) if found else None
 
 
-def _as_logged(add: AddFile, known: Known | None) -> AddFile:
+def _as_logged(add: a.AddFile, known: Known | None) -> a.AddFile:
     """The add with the path as logged."""
     return add if known is None or known.path == add.path else replace(add, path=known.path)
 
 
-def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
+def _completed(remove: a.RemoveFile, known: Known, now: int) -> a.RemoveFile:
     """The remove with the row ids of the path's last add, and a deletion timestamp, without which it would be expired.
 
     Partition values are those of the deleted rows, which readers of the change data feed take from the remove. They and
@@ -178,7 +166,7 @@ def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
 
 def _commit_info(
     prepared: Prepared, latest: Snapshot, txn_id: str, now: int, in_commit_timestamp: int | None
-) -> CommitInfo:
+) -> a.CommitInfo:
     facts = prepared.facts
     intent = facts.intent
     members: dict[str, Any] = {
@@ -203,7 +191,7 @@ def _commit_info(
         # PROTOCOL, Row Tracking: rows copied into new files lose their ids, unless these files contain them.
         adds_rows = bool(intent.num_removes) and any(key not in facts.known for key in intent.adds)
         members["tags"] = {"delta.rowTracking.preserved": "false" if adds_rows and not intent.row_ids_kept else "true"}
-    return CommitInfo(members)
+    return a.CommitInfo(members)
 
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
@@ -214,7 +202,7 @@ def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
     return {**intent.unchanged, **known_files(base, wanted, new)}
 
 
-def _is_new(root: str, add: AddFile) -> bool:
+def _is_new(root: str, add: a.AddFile) -> bool:
     """Whether the add is of a new file, assuming that its path was generated for it.
 
     It changes data and has no row ids, and its path is spelled as Spark would write it, so that an active file cannot
@@ -224,12 +212,12 @@ def _is_new(root: str, add: AddFile) -> bool:
         return False
     decoded = unquote(add.path)
     encoded = quote(decoded, safe=_NOT_ENCODED) == quote(add.path, safe=f"{_NOT_ENCODED}%")
-    return encoded and is_uri(add.path) and table_key(root, add.path) == decoded
+    return encoded and is_uri(add.path) and a.table_key(root, add.path) == decoded
 
 
 def with_tracked_usage(
-    metadata: Metadata | None, protocol: Protocol, latest: Snapshot, is_new: bool
-) -> Metadata | None:
+    metadata: a.Metadata | None, protocol: a.Protocol, latest: Snapshot, is_new: bool
+) -> a.Metadata | None:
     """Return the metaData action of a commit with `delta.columnMapping.hasDroppedOrRenamed`.
 
     The property becomes true with the first column that is dropped or renamed, and never false again. If the feature is
