@@ -14,7 +14,7 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.collations import DOMAIN, kept_versions
 from deltaskip.sparkexpr.types import MappingMode, StructType
-from deltaskip.stats.bloom_columns import bloom_columns
+from deltaskip.stats.bloom_filters import bloom_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns, of_every_column
 from deltaskip.stats.tight_bounds import writes_tight_bounds

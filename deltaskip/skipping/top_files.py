@@ -19,8 +19,8 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.comparable import comparable, joined, sorted_positions
 from deltaskip.skipping.counts import proved_rows
+from deltaskip.skipping.file_list import KeptFiles
 from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.skipping.kept_files import KeptFiles
 from deltaskip.skipping.partition_columns import readings
 from deltaskip.skipping.proofs.collated import spellings
 from deltaskip.skipping.proofs.table_columns import TableColumns

@@ -25,7 +25,7 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk, tuple_codes
-from deltaskip.stats.bloom_columns import lacks_filters
+from deltaskip.stats.bloom_filters import lacks_filters
 from deltaskip.stats.footer import DAMAGE, Planner, read_footer
 from deltaskip.storage import storage_for
 

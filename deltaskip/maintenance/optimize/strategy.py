@@ -20,7 +20,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.nodes import Node, columns_of
 from deltaskip.sparkexpr.values.calendar import current_micros
-from deltaskip.stats.bloom_columns import bloom_columns
+from deltaskip.stats.bloom_filters import bloom_columns
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, StatColumn, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30
