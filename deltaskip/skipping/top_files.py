@@ -93,7 +93,7 @@ def _certain(
     assert field is not None
     if field.kind is None:
         return pa.nulls(len(rows)), rows, pa.nulls(len(rows), pa.int64())
-    stats, side = batch.statistics, _behind(term)
+    stats, side = batch.statistics, ("min" if term.given.descending else "max")
     bounds = _taken(stats.bound(field, side), kept)
     if field.kind is BoundKind.TEXT:
         bounds = comparable(bounds)
@@ -221,11 +221,6 @@ def _near_bounds(
         return None
     keys = spellings(collation.id, column.collation)
     return batch.statistics.collated(field, side, keys, collation).sort_keys()
-
-
-def _behind(term: OrderTerm) -> Side:
-    """The side of the bound behind which no row sorts."""
-    return "min" if term.given.descending else "max"
 
 
 def _literal_value(value: Any, type_: t.DataType) -> Any:
