@@ -18,10 +18,10 @@ from deltaskip.features.identity_columns import keep_marks
 from deltaskip.features.registry import FEATURES, features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log import Snapshot
-from deltaskip.log.replay import file_keys
+from deltaskip.log.replay import keys_of_files
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import schema_to_json
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, TRUE, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import TRUE, one_chunk
 from deltaskip.txn.transaction import Transaction
 
 _BATCH_ROWS = 1 << 16
@@ -88,8 +88,7 @@ def _clustering_after(table: Snapshot, source: Snapshot) -> actions.DomainMetada
 
 def keys_of(snapshot: Snapshot, files: Mapping[str, pa.Array] | pa.RecordBatch | pa.Table) -> pa.Array:
     """Return the key of each logical file: path and deletion vector."""
-    ids = pc.fill_null(actions.dv_ids(files["deletion_vector"]), NOTHING)
-    return file_keys(actions.table_keys(snapshot.table_root, one_chunk(files["path"])), ids)
+    return keys_of_files(actions.table_keys(snapshot.table_root, one_chunk(files["path"])), files["deletion_vector"])
 
 
 def files_without(snapshot: Snapshot, others: pa.Array) -> pa.Table:

@@ -103,7 +103,8 @@ def given_terms(scan: LogScan, by: object) -> tuple[SortTerm, ...]:
         elif is_column(each):
             found.append(_of_session(scan, each))
         elif hasattr(each, "path") and hasattr(each, "nulls_first"):
-            found.append(SortTerm(n.Column(tuple(each.path)), bool(each.descending), bool(each.nulls_first)))
+            order: Any = each
+            found.append(SortTerm(n.Column(tuple(order.path)), bool(order.descending), bool(order.nulls_first)))
         else:
             raise InvalidArgumentType.of("by", _FORMS, each)
     if not found:

@@ -93,7 +93,8 @@ def _certain(
     assert field is not None
     if field.kind is None:
         return pa.nulls(len(rows)), rows, pa.nulls(len(rows), pa.int64())
-    stats, side = batch.statistics, ("min" if term.given.descending else "max")
+    stats = batch.statistics
+    side: Side = "min" if term.given.descending else "max"
     bounds = _taken(stats.bound(field, side), kept)
     if field.kind is BoundKind.TEXT:
         bounds = comparable(bounds)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip import actions as a
-from deltaskip.actions import REMOVE_FIELDS, AddFile, RemoveFile, table_keys, to_line, to_lines
 from deltaskip.actions.action_fields import ActionFields, Field
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features.registry import has_feature, has_tree
@@ -22,7 +21,7 @@ from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.file_names import Kind
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.mapping import fields_by_path, mapping_mode
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, no_rows, one_chunk
@@ -247,28 +246,18 @@ def with_tracked_usage(
         changed = told == "true" or latest.mapping_mode != "none"
     else:
         properties = latest.typed(after.configuration).well_formed()
-        names = dict(_names(t.parse_schema(after.schema_string), mapping_mode(protocol, properties), ()))
-        before = _names(latest.schema, latest.mapping_mode, ())
-        changed = told != "false" or any(names.get(path) != logical for path, logical in before)
+        names = _names(t.parse_schema(after.schema_string), mapping_mode(protocol, properties))
+        before = _names(latest.schema, latest.mapping_mode)
+        changed = told != "false" or any(names.get(path) != name for path, name in before.items())
     text = "true" if changed else "false"
     if after.configuration.get(name) == text:
         return metadata
     return replace(after, configuration={**after.configuration, name: text})
 
 
-def _names(type_: t.DataType, mode: t.MappingMode, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The physical path and the logical name of each field, at any depth."""
-    match type_:
-        case t.StructType(fields):
-            for field in fields:
-                path = (*above, t.physical_name(field, mode))
-                yield path, field.name
-                yield from _names(field.type, mode, path)
-        case t.ArrayType(element):
-            yield from _names(element, mode, (*above, "element"))
-        case t.MapType(key, value):
-            yield from _names(key, mode, (*above, "key"))
-            yield from _names(value, mode, (*above, "value"))
+def _names(schema: t.StructType, mode: t.MappingMode) -> dict[tuple[str, ...], str]:
+    """The logical name of each field, at any depth, by its physical path."""
+    return {path: field.name for path, field in fields_by_path(schema, lambda field: t.physical_name(field, mode))}
 
 
 _REFERENCE = pa.struct([("manifest", pa.string()), ("pos", pa.int64())])
@@ -276,10 +265,10 @@ _FOUND = pa.schema([("key", pa.string()), ("stats", pa.string()), ("back_referen
 _REMOVES = ActionFields(
     "remove",
     (
-        *(field for field in REMOVE_FIELDS.fields if field.name != "deletion_timestamp"),
+        *(field for field in a.REMOVE_FIELDS.fields if field.name != "deletion_timestamp"),
         Field("back_reference", "backReference", _REFERENCE),
     ),
-    REMOVE_FIELDS.required,
+    a.REMOVE_FIELDS.required,
 )
 
 
@@ -293,7 +282,7 @@ def last_manifest_commit(latest: Snapshot) -> Mapping[str, Any] | None:
 
 
 def tree_lines(
-    latest: Snapshot, removes: Mapping[str, RemoveFile], removed: pa.Table | None, adds: Sequence[AddFile]
+    latest: Snapshot, removes: Mapping[str, a.RemoveFile], removed: pa.Table | None, adds: Sequence[a.AddFile]
 ) -> tuple[list[bytes], list[str]]:
     """Return the lines of removes, and of adds, of a commit that follows a version of the table.
 
@@ -316,8 +305,8 @@ def tree_lines(
             f"the log: write it to a file."
         )
     keys = [arrow_array(list(removes), pa.string())]
-    added = table_keys(latest.table_root, arrow_array([add.path for add in adds], pa.string()))
-    whole = None if removed is None else table_keys(latest.table_root, one_chunk(removed["path"]))
+    added = a.table_keys(latest.table_root, arrow_array([add.path for add in adds], pa.string()))
+    whole = None if removed is None else a.table_keys(latest.table_root, one_chunk(removed["path"]))
     found = _found(latest, pa.concat_arrays([*keys, added, *([] if whole is None else [whole])]))
     single = found.filter(pc.is_in(found["key"], value_set=pa.concat_arrays([*keys, added])))
     rows = {row["key"]: row for row in single.to_pylist()}
@@ -336,9 +325,9 @@ def tree_lines(
     return lines, texts
 
 
-def _line(action: RemoveFile | AddFile, reference: Mapping[str, Any] | None) -> str:
+def _line(action: a.RemoveFile | a.AddFile, reference: Mapping[str, Any] | None) -> str:
     if reference is None:
-        return f"{to_line(action)}\n"
+        return f"{a.to_line(action)}\n"
     members = {**action.to_json(), "backReference": dict(reference)}
     return compact_json({action.FIELDS.action: members}) + "\n"
 
@@ -352,7 +341,7 @@ def _columns(latest: Snapshot, removed: pa.Table, keys: pa.Array, found: pa.Tabl
         raise _uncounted(latest, removed["path"][unknown].as_py())
     references = one_chunk(found["back_reference"]).take(at)
     columns = removed.drop_columns("deletion_timestamp").append_column("stats", stats)
-    yield from to_lines(_REMOVES, columns.append_column("back_reference", references))
+    yield from a.to_lines(_REMOVES, columns.append_column("back_reference", references))
 
 
 def _found(latest: Snapshot, keys: pa.Array) -> pa.Table:
@@ -362,7 +351,7 @@ def _found(latest: Snapshot, keys: pa.Array) -> pa.Table:
         for group in part.row_groups_with("add"):
             adds = latest.add_group(part, group)
             paths, vectors = adds.columns(["path", "deletion_vector"])
-            own = table_keys(latest.table_root, paths)
+            own = a.table_keys(latest.table_root, paths)
             live = pc.and_(pc.is_in(own, value_set=keys), adds.live_mask(latest.superseded, paths, vectors))
             rows = pc.indices_nonzero(live).cast(pa.int64())
             if len(rows):
@@ -375,7 +364,7 @@ def _found(latest: Snapshot, keys: pa.Array) -> pa.Table:
                 tables.append(pa.Table.from_arrays([own.take(rows), stats, references], schema=_FOUND))
     newer = latest.commit_adds
     if len(newer):
-        own = table_keys(latest.table_root, one_chunk(newer["path"]))
+        own = a.table_keys(latest.table_root, one_chunk(newer["path"]))
         mask = pc.is_in(own, value_set=keys)
         stats = one_chunk(newer["stats"]).filter(mask)
         tables.append(pa.Table.from_arrays([own.filter(mask), stats, pa.nulls(len(stats), _REFERENCE)], schema=_FOUND))

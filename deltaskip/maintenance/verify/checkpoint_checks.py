@@ -23,7 +23,7 @@ from deltaskip.log.checksum import file_differences, json_or_text, parse_checksu
 from deltaskip.log.file_counts import VECTOR_COUNTS, FileCounts
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, parse_hint
-from deltaskip.log.replay import file_keys
+from deltaskip.log.replay import file_keys, keys_of_files
 from deltaskip.log.state_actions import StateChange
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
@@ -81,8 +81,7 @@ def _of_files(found: Snapshot, ref: CheckpointRef, names: list[str]) -> Iterator
     if len(twice):
         message = f"The checkpoint of version {ref.version} has the file {twice[0]} twice"
         yield Found("checkpoint.reconciled", message, [ref.version], names)
-    ids = pc.fill_null(actions.dv_ids(adds["deletion_vector"]), NOTHING)
-    active = file_keys(paths, ids)
+    active = keys_of_files(paths, adds["deletion_vector"])
     for part in () if found.checkpoint is None else found.checkpoint.remove_parts:
         for group in part.row_groups_with("remove"):
             columns = [name for name in ("remove.path", "remove.deletionVector") if part.has(name)]
@@ -140,7 +139,7 @@ def _compared(found: Snapshot, expected: Snapshot, ref: CheckpointRef, names: li
 
 
 def _keys(files: pa.Table, names: list[str]) -> pa.Array:
-    return file_keys(_paths(files["path"], names), pc.fill_null(actions.dv_ids(files["deletion_vector"]), NOTHING))
+    return keys_of_files(_paths(files["path"], names), files["deletion_vector"])
 
 
 def _without(keys: pa.Array, others: pa.Array) -> pa.Array:

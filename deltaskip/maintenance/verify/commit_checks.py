@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import CommitInfo, Protocol, canonical_paths, dv_ids
+from deltaskip.actions import CommitInfo, Protocol, canonical_paths
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.features.registry import has_feature_or_preview
@@ -26,13 +26,13 @@ from deltaskip.log import commit as log
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file
-from deltaskip.log.replay import file_keys, repeated_key, replay
+from deltaskip.log.replay import keys_of_files, repeated_key, replay
 from deltaskip.log.state_actions import STATE_ACTIONS, STATE_KEYS, StateAction
 from deltaskip.maintenance.verify.checkpoint_checks import sorted_features
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, filled, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import join
 from deltaskip.storage.location import LOG_FOLDER
@@ -188,7 +188,7 @@ def _of_files(commits: log.Commits, start: int) -> Iterator[Found]:
         )
         return
     is_remove = one_chunk(actions["is_remove"])
-    keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
+    keys = keys_of_files(paths, actions["deletion_vector"])
     adds = numpy_values(is_remove) == 0
     of_keys, of_paths = (numpy_values(each.dictionary_encode().indices).astype(np.int64) for each in (keys, paths))
     for what, which, codes in (("actions", np.ones(len(adds), bool), of_keys), ("adds", adds, of_paths)):
@@ -370,5 +370,4 @@ def compaction_violations(facts: TableFacts) -> Iterator[Found]:
 
 
 def _keys(adds: pa.Table) -> set[str]:
-    ids = pc.fill_null(dv_ids(adds["deletion_vector"]), NOTHING)
-    return set(file_keys(canonical_paths(one_chunk(adds["path"])), ids).to_pylist())
+    return set(keys_of_files(canonical_paths(one_chunk(adds["path"])), adds["deletion_vector"]).to_pylist())
