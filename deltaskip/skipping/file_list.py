@@ -28,7 +28,7 @@ from deltaskip.skipping.partition_columns import PartitionColumn
 from deltaskip.sparkexpr.types import StructField, arrow_type, physical_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, numpy_values
 from deltaskip.sparkexpr.values.zone_rules import rules_in_use
-from deltaskip.stats.cache_keys import FileColumnKey
+from deltaskip.stats.cache_keys import CacheKey
 
 FILE_COLUMNS = (
     "path",
@@ -104,7 +104,7 @@ def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[st
     arrays = []
     for name in columns:
         if whole:
-            key = FileColumnKey(batch.scope, name, zone, rules)
+            key: CacheKey = ("file column", batch.scope, name, zone, rules)
             values = batch.cache.array(key, partial(_column, batch, None, name, zone))
             arrays.append(values if indices is None else values.take(indices))
         else:

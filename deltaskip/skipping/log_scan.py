@@ -36,7 +36,7 @@ from deltaskip.sparkexpr.nodes import And, Column, Deferred, Like, Literal, Node
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
-from deltaskip.stats.cache_keys import PartitionAnswersKey
+from deltaskip.stats.cache_keys import CacheKey
 from deltaskip.stats.layout import Side
 from deltaskip.warning import warn
 
@@ -143,7 +143,7 @@ class LogScan(Reopened):
             collation_version = running_collation_version() if compared_collations(node) else SPARK_VERSION
         self.collation_version = collation_version
         self._rules: tuple[str, ...] | None = rules_in_use()
-        key = PartitionAnswersKey(time_zone, self._rules, collation_version)
+        key: CacheKey = ("partition answers", time_zone, self._rules, collation_version)
         answers = self.snapshot.cache.pinned(key, PartitionAnswers)
         predicate = PortablePredicate(node, time_zone, collation_version, self._planned_at)
         try:

@@ -16,7 +16,7 @@ from deltaskip.sparkexpr.types import GEOSPATIAL, INTEGRAL_BITS, VARIANT
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true
 from deltaskip.stats import boxes, variant_bounds
 from deltaskip.stats.believed_bounds import BoundForm, believed
-from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
+from deltaskip.stats.cache_keys import AddsScope, CacheKey, CommitsScope
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_struct, from_text, only_strings
 from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
@@ -139,7 +139,7 @@ class LoggedStats:
 
     def _remember(self, leaf: StatLeaf, values: pa.Array) -> None:
         self._decoded[leaf] = values
-        self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
+        self._cache.put(("statistic", self._scope, leaf), values, values.nbytes)
 
     def _inside(self, field: StatField) -> tuple[pa.Array, pa.Array, pa.BooleanArray]:
         low, high = map(self.leaf, _containers_of(field))
@@ -153,7 +153,7 @@ class LoggedStats:
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Minimum or maximum under a collation, from statsWithCollation. keys: spellings of its identifier."""
         leaf = collated_leaf(field, side, keys)
-        key = CollatedKey(self._scope, leaf, str(collation.id))
+        key: CacheKey = ("collated", self._scope, leaf, str(collation.id))
         found: CollatedBounds | None = self._cache.get(key)
         if found is None:
             found = CollatedBounds(self.leaf(leaf), collation)
@@ -190,7 +190,7 @@ class LoggedStats:
         recorded = self._source.nan_recorded()
         if recorded.false_count == 0:
             return recorded
-        key = NanAbsentKey(self._scope, field.physical)
+        key: CacheKey = ("NaN absent", self._scope, field.physical)
         absent = self._cache.get(key)
         if absent is None:
             absent = self._source.nan_absent(field.physical)
@@ -199,7 +199,7 @@ class LoggedStats:
 
     def _known(self, leaf: StatLeaf) -> bool:
         if leaf not in self._decoded:
-            cached = self._cache.get(StatisticKey(self._scope, leaf))
+            cached = self._cache.get(("statistic", self._scope, leaf))
             if cached is None:
                 return False
             self._decoded[leaf] = cached
