@@ -62,11 +62,11 @@ class CatalogCommits(CatalogLog, Protocol):
             version: Version of the commit.
             text: Its text, if it directly follows `latest`.
         """
-        ...
+        return
 
     def publish(self, version: int) -> None:
         """Copy ratified commits up to a version into `_delta_log`, in order, and tell the catalog."""
-        ...
+        return
 
     def permits(self, operation: Maintenance) -> bool:
         """Whether the catalog permits the maintenance."""

@@ -17,11 +17,11 @@ class CatalogLog(Protocol):
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of a directory, as `Storage.list_from` does; the log's entries as known to the catalog."""
-        ...
+        return storage.list_from(directory, start_name)
 
     def elsewhere(self, path: str) -> str | None:
         """Return another location of a file that is no longer at this one; None if there is none."""
-        ...
+        return None
 
 
 class CatalogStorage(Storage):

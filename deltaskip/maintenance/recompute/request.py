@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ from deltaskip.stats.computation import ColumnCollations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns, lacks_expressions
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import read_whole
 from deltaskip.txn.intent import parameter_value
@@ -125,14 +124,9 @@ def recompute_request(
             flag(name, value)
         if collations is not None and not isinstance(collations, Mapping):
             collations = texts("collation_versions", collations)
-        indexed = partial(
-            indexed_columns,
-            snapshot.schema,
-            partition_columns=snapshot.partition_columns,
-            mapping_mode=snapshot.mapping_mode,
-        )
-        chosen = indexed(properties=snapshot.properties, columns=columns)
-        not_indexed = len(indexed(properties={INDEXED_COLUMNS: "-1"})) - len(chosen) if columns is None else 0
+        chosen = snapshot.indexed_columns(columns=columns)
+        every = snapshot.indexed_columns({INDEXED_COLUMNS: "-1"}) if columns is None else chosen
+        not_indexed = len(every) - len(chosen)
         statistics = statistics_request(
             chosen,
             _default_collations(snapshot, chosen, spark_version) if collations is None else collations,
