@@ -25,9 +25,8 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.types import display_name
-from deltaskip.storage import Storage, gate, join, open_storage, storage_below, uri_of
+from deltaskip.storage import LOG_FOLDER, Storage, gate, join, open_storage, storage_below, uri_of
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.tree import files_below
 from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable

@@ -25,10 +25,9 @@ from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
-from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, join, open_storage, parent
 from deltaskip.storage.gate import any_name, delete_file, delete_files, delete_folder, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 
 _MARKER = "_namespace.json"
 _POINTER = ".table.json"

@@ -26,10 +26,9 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import FileInfo, join, storage_below
+from deltaskip.storage import LOG_FOLDER, FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
 # By the root of a table whose log had nothing to delete: its id, the cut-off, and the oldest commit.

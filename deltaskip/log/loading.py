@@ -39,9 +39,8 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.settings import options
 from deltaskip.sparkexpr.types import DataType, leaves
-from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, is_local, join, parent
 from deltaskip.storage.interface import IN_FLIGHT, CutShort
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.warning import warn
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.

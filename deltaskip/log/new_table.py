@@ -14,8 +14,7 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.path_bytes import real_path
-from deltaskip.storage import Storage, is_local, join
-from deltaskip.storage.location import LOG_FOLDER, split_authority
+from deltaskip.storage import LOG_FOLDER, Storage, is_local, join, split_authority
 
 BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""

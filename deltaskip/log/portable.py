@@ -17,7 +17,7 @@ from deltaskip.log.stats_provenance import Writers
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import FloatBounds
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
 

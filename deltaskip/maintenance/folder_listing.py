@@ -24,9 +24,8 @@ from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import UNIFORM_KEY
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
-from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.interface import IN_FLIGHT
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
 

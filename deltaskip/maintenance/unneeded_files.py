@@ -29,10 +29,9 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, is_not_false, is_true, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
+from deltaskip.storage import LOG_FOLDER, LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 from deltaskip.storage.interface import read_whole
-from deltaskip.storage.location import LOG_FOLDER
 
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 _MOST_LINKS = 40

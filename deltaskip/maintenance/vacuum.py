@@ -35,9 +35,9 @@ from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
+from deltaskip.storage import LOG_FOLDER
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.txn.transaction import Transaction
 
 _START, _END = "VACUUM START", "VACUUM END"

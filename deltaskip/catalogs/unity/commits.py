@@ -20,11 +20,10 @@ from deltaskip.log import Snapshot
 from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, is_commit, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import FileInfo, Storage, join
+from deltaskip.storage import LOG_FOLDER, FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.interface import file_exists, read_whole
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 
 _TRIES = 6
 _PAUSE_SECONDS = 0.05

@@ -29,10 +29,9 @@ from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
+from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, parse_location, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import parse_location
 from deltaskip.table.creation import creation, replacement
 from deltaskip.table.table import DeltaTable, table_in
 

@@ -29,8 +29,7 @@ from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, filled, one_chunk
-from deltaskip.storage import join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, join
 
 _COMPARED = ["path", "deletion_vector", "size", "partition_values", "base_row_id"]
 # Checkpoints are compared with the commits, newest first, up to this many files, and so are version checksums.

@@ -34,8 +34,7 @@ from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, join
 
 _DIGITS = regex(r"^\d{20}\.", re.ASCII)
 
