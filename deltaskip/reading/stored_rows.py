@@ -518,7 +518,7 @@ class StoredRows:
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         threads = self._threads and _bytes_in(parquet.metadata, numbers) > _LITTLE_BYTES
-        views = self._views_in(layout)
+        forms: dict[str, Any] = {"threads": threads, "encoded": encoded, "views": self._views_in(layout)}
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         decoded: Collection[str] = ()
         done = 0
@@ -526,13 +526,7 @@ class StoredRows:
         if at_once and opened.own_footer is not None:
             whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
             nested = self._nested_in(opened, layout)
-            forms: dict[str, Any] = {
-                "threads": threads,
-                "encoded": encoded,
-                "views": views,
-                "nested": nested,
-            }
-            found |= decode_columns(opened.source, parquet.metadata, *whole, **forms)
+            found |= decode_columns(opened.source, parquet.metadata, *whole, **forms, nested=nested)
             decoded = frozenset(found)
         elif opened.own_footer is not None and len(layout.leaves) == len(layout.names):
             decoded = frozenset(layout.names)
@@ -543,7 +537,6 @@ class StoredRows:
                 most = group.num_rows * part_bytes // max(1, group.total_byte_size)
                 most = max(1, min(most, _AT_ONCE_VALUES // len(decoded)))
                 given = opened.schema, number, layout.leaves, opened.own_footer, most
-                forms = {"threads": threads, "encoded": encoded, "views": views}
                 before = done
                 for part in decode_parts(opened.source, parquet.metadata, *given, **forms):
                     done += len(part)
