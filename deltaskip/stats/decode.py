@@ -13,14 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels import stats_json
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import BOOLEAN, DATE, NANOSECONDS, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.sparkexpr.values import JSON_FLOATS, calendar, parse_nanos
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats import believed_bounds
 from deltaskip.stats.layout import BoundKind, Side, StatField
-
-STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _INT64 = pa.int64()
 # The full forms that writers produce. Spark also reads shorter forms, which may be truncated bounds.
@@ -41,9 +40,9 @@ def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> p
 def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     match field.kind:
         case BoundKind.TEXT:
-            return _only(text, kind, STRING_KIND)
+            return only(text, kind, stats_json.STRING)
         case BoundKind.DECIMAL:
-            return _decimals(_only(text, kind, NUMBER_KIND), field, side)
+            return _decimals(only(text, kind, stats_json.NUMBER), field, side)
         case BoundKind.DOUBLE:
             return _special_doubles(text, kind)
         case BoundKind.INT64:
@@ -51,21 +50,16 @@ def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> 
         case _:
             return pa.nulls(len(text), pa.int64())
     if field.type == BOOLEAN:
-        return pc.cast(pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type)), pa.int64())
+        return pc.cast(pc.equal(only(text, kind, stats_json.BOOLEAN), arrow_scalar("true", text.type)), pa.int64())
     if field.type == DATE:
-        return date_texts(_only(text, kind, STRING_KIND))
+        return date_texts(only(text, kind, stats_json.STRING))
     if field.type == TIMESTAMP:
-        return instant_texts(_only(text, kind, STRING_KIND), side)
+        return instant_texts(only(text, kind, stats_json.STRING), side)
     if field.type == TIMESTAMP_NTZ:
-        return local_texts(_only(text, kind, STRING_KIND), "date" in field.widened_from)
+        return local_texts(only(text, kind, stats_json.STRING), "date" in field.widened_from)
     if field.type in NANOSECONDS:
-        return nanos_texts(_only(text, kind, STRING_KIND), field.type)
-    return _by_value(_only(text, kind, NUMBER_KIND), believed_bounds.whole_number)
-
-
-def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
-    """Return the strings of JSON values, as text with their kinds; null for other kinds."""
-    return _only(text, kind, STRING_KIND)
+        return nanos_texts(only(text, kind, stats_json.STRING), field.type)
+    return _by_value(only(text, kind, stats_json.NUMBER), believed_bounds.whole_number)
 
 
 def from_struct(
@@ -110,7 +104,8 @@ def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
 
 
-def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
+def only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
+    """Return the JSON values of one kind, as text; null for other kinds."""
     same = pc.equal(kind, arrow_scalar(wanted, pa.uint8()))
     return text if pc.all(same).as_py() else pc.if_else(same, text, arrow_scalar(None, text.type))
 
@@ -124,9 +119,9 @@ def _by_value(text: pa.Array, parse: Callable[[str], Any], type_: pa.DataType = 
 def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
     """Numbers, and the strings that JSON writers use for values that are not JSON numbers."""
     usable = pc.or_(
-        pc.equal(kind, arrow_scalar(NUMBER_KIND, pa.uint8())),
+        pc.equal(kind, arrow_scalar(stats_json.NUMBER, pa.uint8())),
         pc.and_(
-            pc.equal(kind, arrow_scalar(STRING_KIND, pa.uint8())),
+            pc.equal(kind, arrow_scalar(stats_json.STRING, pa.uint8())),
             pc.is_in(text, value_set=arrow_array(list(JSON_FLOATS), text.type)),
         ),
     )

@@ -9,7 +9,6 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import INVALID, JSON_NULL, MISSING, extract_leaves
 from deltaskip.log import Snapshot
@@ -197,9 +196,8 @@ def _of_other_versions(leaf: p.Leaf, facts: LeafFacts, snapshot: Snapshot) -> li
 
 
 def _same_but_version(key: str, collation: str) -> bool:
-    try:
-        one, other = CollationId.parse(key), CollationId.parse(collation)
-    except InvalidCollation:
+    one, other = CollationId.parsed(key), CollationId.parsed(collation)
+    if one is None or other is None:
         return False
     return one.version != other.version and one.without_version.canonical == other.without_version.canonical
 
