@@ -28,13 +28,20 @@ from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_in
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
+from deltaskip.reading.stored_columns import (
+    FileLayout,
+    NamedColumns,
+    in_files,
+    is_readable_as,
+    parts_of,
+    with_names_of,
+    without_views,
+)
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.schema_merge import incoming_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.sparkexpr import sql_name
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
@@ -647,7 +654,7 @@ class StoredRows:
             kind = None if name is None else schema.field(name).type
             if kind is None or (kind == self._stored_types[field.name] and not pa.types.is_nested(kind)):
                 continue
-            if is_readable_as(self._named(kind, field.type), field.type):
+            if is_readable_as(with_names_of(kind, field.type, self._mode), field.type):
                 continue
             raise errors.StorageError(
                 f"The data file {location} has values of the Arrow type {kind} in the column "
@@ -708,7 +715,7 @@ class StoredRows:
             return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)
-        renamed = self._named(array.type, field.type)
+        renamed = with_names_of(array.type, field.type, self._mode)
         array = array if renamed == array.type else array.view(renamed)
         try:
             array = unshredded(array, field.type)
@@ -726,26 +733,6 @@ class StoredRows:
                 f"{sql_name(field.type)}, in version {self._version} of the table {self._root}: "
                 f"restore the file, or if the type has become narrower, read the versions before that separately."
             ) from error
-
-    def _named(self, stored: pa.DataType, data_type: t.DataType) -> pa.DataType:
-        """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
-        match data_type:
-            case t.StructType(fields) if pa.types.is_struct(stored):
-                by_key = {field_key(f, self._mode): f for f in fields}
-                return pa.struct([self._named_field(each, by_key) for each in stored])
-            case t.ArrayType(element) if pa.types.is_list(stored):
-                return pa.list_(pa.field("element", self._named(stored.value_type, element)))
-            case t.MapType(key, value) if pa.types.is_map(stored):
-                return pa.map_(self._named(stored.key_type, key), self._named(stored.item_type, value))
-            case _:
-                return stored
-
-    def _named_field(self, stored: pa.Field, fields: Mapping[str, t.StructField]) -> pa.Field:
-        field = fields.get(stored_key(stored, self._mode))
-        if field is None:
-            # A name that no column has, since a dropped field may have had the name of another field.
-            return pa.field(f"\0{stored.name}" if self._mode != "none" else stored.name, stored.type)
-        return pa.field(field.name, self._named(stored.type, field.type))
 
     def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
         if any(has_older(column) for column in batch.columns):
