@@ -61,10 +61,11 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class DescribedTable:
-    """The description of a new table by the caller."""
+    """The description of a new table by the caller, with the order in which rows are written."""
 
     definition: TableDefinition
     location: str | None
+    order: Sequence[SortOrder] = ()
 
 
 class LocatedCatalog(TransactionalTableCatalog):
@@ -165,7 +166,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         described = self._described(schema, partitions, properties)
-        staged = self._staged_create(names.identifier_of(ident), described, (), "CREATE TABLE")
+        staged = self._staged_create(names.identifier_of(ident), described, "CREATE TABLE")
         if described.location is not None:
             staged.check_no_files()
         return staged.commit_staged_changes()
@@ -300,9 +301,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        order = sort_order_of(sort_order)
-        described = self._described(schema, partitions, properties, order)
-        return self._staged_create(names.identifier_of(ident), described, order, "CREATE TABLE AS SELECT")
+        described = self._described(schema, partitions, properties, sort_order)
+        return self._staged_create(names.identifier_of(ident), described, "CREATE TABLE AS SELECT")
 
     def stage_replace(
         self,
@@ -312,10 +312,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        order = sort_order_of(sort_order)
-        described = self._described(schema, partitions, properties, order)
-        entry = self._entry(names.identifier_of(ident))
-        return self._staged_replace(entry, described, order, "REPLACE TABLE AS SELECT")
+        described = self._described(schema, partitions, properties, sort_order)
+        return self._staged_replace(self._entry(names.identifier_of(ident)), described, "REPLACE TABLE AS SELECT")
 
     def stage_create_or_replace(
         self,
@@ -325,17 +323,14 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        wanted, order = names.identifier_of(ident), sort_order_of(sort_order)
-        described = self._described(schema, partitions, properties, order)
+        wanted, described = names.identifier_of(ident), self._described(schema, partitions, properties, sort_order)
         entry = self.find_entry(wanted)
         operation = "CREATE OR REPLACE TABLE AS SELECT"
         if entry is None:
-            return self._staged_create(wanted, described, order, operation)
-        return self._staged_replace(entry, described, order, operation)
+            return self._staged_create(wanted, described, operation)
+        return self._staged_replace(entry, described, operation)
 
-    def _staged_create(
-        self, ident: names.CatalogIdentifier, described: DescribedTable, order: Sequence[SortOrder], operation: str
-    ) -> StagedTable:
+    def _staged_create(self, ident: names.CatalogIdentifier, described: DescribedTable, operation: str) -> StagedTable:
         self._check_namespace(ident.namespace)
         self._check_free(ident)
         managed = described.location is None
@@ -362,11 +357,9 @@ class LocatedCatalog(TransactionalTableCatalog):
             with opening_after(f"The table {ident} was created"):
                 return self._open(entry)
 
-        return StagedTable(ident, transaction, order, finish)
+        return StagedTable(ident, transaction, described.order, finish)
 
-    def _staged_replace(
-        self, entry: TableEntry, described: DescribedTable, order: Sequence[SortOrder], operation: str
-    ) -> StagedTable:
+    def _staged_replace(self, entry: TableEntry, described: DescribedTable, operation: str) -> StagedTable:
         if described.location is not None and uri_of(described.location) != uri_of(entry.location):
             raise elsewhere(entry, described.location)
         storage, root = open_storage(entry.location, self.storage_options)
@@ -379,7 +372,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             with opening_after(f"The table {entry.identifier} was replaced"):
                 return self._open(entry)
 
-        return StagedTable(entry.identifier, transaction, order, finish)
+        return StagedTable(entry.identifier, transaction, described.order, finish)
 
     # Checks
 
@@ -430,8 +423,9 @@ class LocatedCatalog(TransactionalTableCatalog):
         schema: Any,
         partitions: Sequence[str | Transform | ClusterBy],
         properties: Mapping[str, str] | None,
-        order: Sequence[SortOrder] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
     ) -> DescribedTable:
+        order = sort_order_of(sort_order)
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         own = {name: text for name, text in given.items() if name not in (COMMENT, LOCATION, PROVIDER, EXTERNAL)}
         provider = given.get(PROVIDER, "delta")
@@ -453,7 +447,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         if order:
             check_sort_order(order, found, f"the catalog {self.name}")
             own[SORT_ORDER_KEY] = sort_order_text(order)
-        return DescribedTable(TableDefinition(found, columns, cluster_by, own, given.get(COMMENT)), given.get(LOCATION))
+        definition = TableDefinition(found, columns, cluster_by, own, given.get(COMMENT))
+        return DescribedTable(definition, given.get(LOCATION), order)
 
     def _has_entry(self, entry: TableEntry) -> bool | None:
         """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""
