@@ -38,6 +38,7 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, nested_value, n
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import join
 from deltaskip.storage.gate import delete_files
+from deltaskip.storage.interface import entries_of
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.temporary_names import TEMPORARY
 from deltaskip.warning import warn
@@ -121,10 +122,7 @@ def unneeded_parts(snapshot: Snapshot, before_ms: int) -> list[str]:
         snapshot: The latest version of the table.
         before_ms: The time, in milliseconds since the epoch.
     """
-    try:
-        listed = snapshot.storage.list_from(join(snapshot.root, KEY_FOLDER), "")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    listed = entries_of(snapshot.storage, join(snapshot.root, KEY_FOLDER))
     old = [each.name for each in listed if each.is_file and each.modified_ms < before_ms]
     names_of_ours = _names(arrow_array([f"{KEY_FOLDER}/{name}" for name in old], pa.string())).to_pylist()
     old = [name for name, is_ours in zip(old, names_of_ours, strict=True) if is_ours]

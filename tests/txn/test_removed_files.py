@@ -13,7 +13,7 @@ import pytest
 from deltaskip import DeltaTable, actions
 from deltaskip.actions import FILE_SCHEMA, AddFile, RemoveFile
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit
-from deltaskip.txn import preparation, removed_files
+from deltaskip.txn import preparation
 from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.transaction import Transaction
 
