@@ -24,7 +24,6 @@ from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, Stora
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
-from deltaskip.reading.stored_columns import with_names_of
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.rows.arrow_conversion import ArrowRows
@@ -33,7 +32,7 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.schema_merge import incoming_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.mapping import field_key, stored_key
+from deltaskip.schema.mapping import field_key, stored_key, with_names_of
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.read_options import ReadOptions

@@ -28,20 +28,13 @@ from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_in
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_columns import (
-    FileLayout,
-    NamedColumns,
-    in_files,
-    is_readable_as,
-    parts_of,
-    with_names_of,
-    without_views,
-)
+from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.schema_merge import incoming_type
 from deltaskip.rows.store import written_type
+from deltaskip.schema.mapping import with_names_of
 from deltaskip.sparkexpr import sql_name
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 from uuid import uuid4
@@ -219,3 +219,25 @@ def supports_mapping(protocol: ReaderProtocol) -> bool:
         return True
     listed = (*(protocol.reader_features or ()), *(protocol.writer_features or ()))
     return protocol.min_reader_version >= FEATURES_READER_VERSION and "columnMapping" in listed
+
+
+def with_names_of(stored: pa.DataType, data_type: t.DataType, mode: t.MappingMode) -> pa.DataType:
+    """Return the type of a file's column with the names of the table; fields that the table lacks keep theirs."""
+    match data_type:
+        case t.StructType(fields) if pa.types.is_struct(stored):
+            by_key = {field_key(field, mode): field for field in fields}
+            return pa.struct([_named_field(each, by_key, mode) for each in stored])
+        case t.ArrayType(element) if pa.types.is_list(stored):
+            return pa.list_(pa.field("element", with_names_of(stored.value_type, element, mode)))
+        case t.MapType(key, value) if pa.types.is_map(stored):
+            return pa.map_(with_names_of(stored.key_type, key, mode), with_names_of(stored.item_type, value, mode))
+        case _:
+            return stored
+
+
+def _named_field(stored: pa.Field, fields: Mapping[str, t.StructField], mode: t.MappingMode) -> pa.Field:
+    field = fields.get(stored_key(stored, mode))
+    if field is None:
+        # A name that no column has, since a dropped field may have had the name of another field.
+        return pa.field(f"\0{stored.name}" if mode != "none" else stored.name, stored.type)
+    return pa.field(field.name, with_names_of(stored.type, field.type, mode))
