@@ -34,7 +34,7 @@ from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.collations import SPARK_VERSION, Collation, find, how_to_get, installed_spark_version
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER
 from deltaskip.table.table import DeltaTable
 
 T = TypeVar("T")

@@ -12,18 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip import actions
-from deltaskip.alter import table_changes
+from deltaskip.alter import column_changes, table_changes
 from deltaskip.alter.altered_table import AlteredTable, LoggedChange, PhysicalPath, done, with_property
-from deltaskip.alter.column_changes import (
-    add_column,
-    column_json,
-    delete_column,
-    move_column,
-    rename_column,
-    replace_columns,
-    update_comment,
-    update_nullability,
-)
 from deltaskip.alter.column_paths import place_of
 from deltaskip.alter.constraints import (
     CHECKED_COLUMNS,
@@ -180,21 +170,21 @@ def _after(state: AlteredTable, changes: Sequence[table_changes.TableChange]) ->
 def _changed(state: AlteredTable, change: table_changes.TableChange) -> AlteredTable:
     match change:
         case table_changes.AddColumn():
-            return add_column(state, change)
+            return column_changes.add_column(state, change)
         case table_changes.DeleteColumn():
-            return delete_column(state, change)
+            return column_changes.delete_column(state, change)
         case table_changes.RenameColumn():
-            return rename_column(state, change)
+            return column_changes.rename_column(state, change)
         case table_changes.MoveColumn():
-            return move_column(state, change)
+            return column_changes.move_column(state, change)
         case table_changes.UpdateColumn():
             return update_type(state, change)
         case table_changes.UpdateColumnComment():
-            return update_comment(state, change)
+            return column_changes.update_comment(state, change)
         case table_changes.UpdateColumnNullability():
-            return update_nullability(state, change)
+            return column_changes.update_nullability(state, change)
         case table_changes.ReplaceColumns():
-            return replace_columns(state, change)
+            return column_changes.replace_columns(state, change)
         case table_changes.SetDefault():
             return set_default(state, change)
         case table_changes.DropDefault():
@@ -368,7 +358,7 @@ def _sync_identity(state: AlteredTable, change: table_changes.SyncIdentity) -> A
     if moved == identity:
         return state
     state = replace(state, schema=with_mark(state.schema, moved))
-    return done(state, "CHANGE COLUMN", {"column": column_json(place)})
+    return done(state, "CHANGE COLUMN", {"column": column_changes.column_json(place)})
 
 
 def _extreme_value(state: AlteredTable, field: t.StructField, side: Literal["min", "max"]) -> int | None:

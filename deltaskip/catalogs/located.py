@@ -13,14 +13,7 @@ import pyarrow as pa
 from deltaskip import arguments, errors
 from deltaskip.actions import decode_path
 from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
-from deltaskip.catalogs.identifier import (
-    CatalogIdentifier,
-    Namespace,
-    check_new_namespace,
-    identifier_of,
-    namespace_of,
-    shown_namespace,
-)
+from deltaskip.catalogs import identifier as names
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog, no_table
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
@@ -32,18 +25,8 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.types import display_name
-from deltaskip.storage import Storage, join, open_storage, storage_below, uri_of
-from deltaskip.storage.gate import (
-    check_deletable_folder,
-    contains,
-    deletable,
-    delete_files,
-    delete_whole_folder,
-    log_names,
-    written_names,
-)
+from deltaskip.storage import LOG_FOLDER, Storage, gate, join, open_storage, storage_below, uri_of
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.tree import files_below
 from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
@@ -71,17 +54,18 @@ class TableEntry:
         managed: Whether the catalog has chosen the location, so that dropping the table deletes its files.
     """
 
-    identifier: CatalogIdentifier
+    identifier: names.CatalogIdentifier
     location: str
     managed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedTable:
-    """The description of a new table by the caller."""
+    """The description of a new table by the caller, with the order in which rows are written."""
 
     definition: TableDefinition
     location: str | None
+    order: Sequence[SortOrder] = ()
 
 
 class LocatedCatalog(TransactionalTableCatalog):
@@ -105,7 +89,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     # The operations of a backend. Identifiers and namespaces are checked before.
 
     @abstractmethod
-    def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
+    def find_entry(self, ident: names.CatalogIdentifier) -> TableEntry | None:
         """Return the entry of a table; None if there is none."""
 
     @abstractmethod
@@ -117,62 +101,62 @@ class LocatedCatalog(TransactionalTableCatalog):
         """Remove an entry, and return whether this call did; False if another writer was first."""
 
     @abstractmethod
-    def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
+    def move_entry(self, entry: TableEntry, new: names.CatalogIdentifier) -> None:
         """Rename an entry. Raises TableNotFound and TableAlreadyExists."""
 
     @abstractmethod
-    def new_location(self, ident: CatalogIdentifier) -> str:
+    def new_location(self, ident: names.CatalogIdentifier) -> str:
         """Return the location of a new table that the catalog manages."""
 
     def check_files(self, entry: TableEntry) -> None:
         """Raise StorageError if the folder of a table, which is to lose its entry, cannot be deleted."""
-        check_deletable_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
+        gate.check_deletable_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
 
     def remove_files(self, entry: TableEntry) -> None:
         """Delete the files of a table that has lost its entry."""
-        delete_whole_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
+        gate.delete_whole_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
 
     def own_locations(self) -> Sequence[str]:
         """Return further locations, in addition to other tables, that dropping a table must not delete."""
         return ()
 
     @abstractmethod
-    def table_names(self, namespace: Namespace) -> Iterable[str]:
+    def table_names(self, namespace: names.Namespace) -> Iterable[str]:
         """Return the names of the tables of a namespace that exists."""
 
-    def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
+    def matching_names(self, namespace: names.Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
         """Return the names of the tables of an existing namespace that match."""
         return filter(matches, self.table_names(namespace))
 
     @abstractmethod
-    def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
+    def child_namespaces(self, parent: names.Namespace) -> Iterable[names.Namespace]:
         """Return the namespaces directly below a namespace that exists."""
 
     @abstractmethod
-    def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
+    def find_namespace(self, namespace: names.Namespace) -> dict[str, str] | None:
         """Return the properties of a namespace; None if it does not exist. The root () always exists."""
 
     @abstractmethod
-    def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+    def add_namespace(self, namespace: names.Namespace, properties: Mapping[str, str]) -> None:
         """Create a namespace; of several writers one succeeds. Raises NamespaceAlreadyExists."""
 
     @abstractmethod
-    def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+    def set_namespace(self, namespace: names.Namespace, properties: Mapping[str, str]) -> None:
         """Replace the properties of a namespace. Raises NamespaceNotFound."""
 
     @abstractmethod
-    def remove_namespace(self, namespace: Namespace) -> bool:
+    def remove_namespace(self, namespace: names.Namespace) -> bool:
         """Remove a namespace that is empty, and return whether this call did."""
 
     # Tables
 
     def table_exists(self, ident: Ident) -> bool:
-        return self.find_entry(identifier_of(ident)) is not None
+        return self.find_entry(names.identifier_of(ident)) is not None
 
     def load_table(
         self, ident: Ident, *, version: int | None = None, timestamp: date | str | None = None
     ) -> DeltaTable:
-        return self._open(self._entry(identifier_of(ident)), version, timestamp)
+        return self._open(self._entry(names.identifier_of(ident)), version, timestamp)
 
     def create_table(
         self,
@@ -182,7 +166,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         described = self._described(schema, partitions, properties)
-        staged = self._staged_create(identifier_of(ident), described, (), "CREATE TABLE")
+        staged = self._staged_create(names.identifier_of(ident), described, "CREATE TABLE")
         if described.location is not None:
             staged.check_no_files()
         return staged.commit_staged_changes()
@@ -195,7 +179,7 @@ class LocatedCatalog(TransactionalTableCatalog):
 
     def drop_table(self, ident: Ident, purge: bool = False) -> bool:
         with_files = arguments.flag("purge", purge)
-        wanted = identifier_of(ident)
+        wanted = names.identifier_of(ident)
         entry = self.find_entry(wanted)
         if entry is None:
             return False
@@ -231,13 +215,13 @@ class LocatedCatalog(TransactionalTableCatalog):
             )
 
     def rename_table(self, old: Ident, new: Ident) -> None:
-        before, after = self._entry(identifier_of(old, "old")), identifier_of(new, "new")
+        before, after = self._entry(names.identifier_of(old, "old")), names.identifier_of(new, "new")
         self._check_namespace(after.namespace)
         self._check_free(after)
         self.move_entry(before, after)
 
     def register_table(self, ident: Ident, location: str) -> DeltaTable:
-        wanted = identifier_of(ident)
+        wanted = names.identifier_of(ident)
         self._check_namespace(wanted.namespace)
         self._check_free(wanted)
         table = DeltaTable(arguments.path("location", location), storage_options=self.storage_options)
@@ -245,61 +229,61 @@ class LocatedCatalog(TransactionalTableCatalog):
         self.add_entry(TableEntry(wanted, table.snapshot.root, managed=False))
         return table
 
-    def list_tables(self, namespace: str | Sequence[str] = ()) -> list[CatalogIdentifier]:
-        found = namespace_of(namespace)
+    def list_tables(self, namespace: str | Sequence[str] = ()) -> list[names.CatalogIdentifier]:
+        found = names.namespace_of(namespace)
         self._check_namespace(found)
-        return [CatalogIdentifier(found, name) for name in sorted(self.table_names(found))]
+        return [names.CatalogIdentifier(found, name) for name in sorted(self.table_names(found))]
 
     def matching_tables(
         self, namespace: str | Sequence[str], matches: Callable[[str], bool]
-    ) -> list[CatalogIdentifier]:
-        found = namespace_of(namespace)
+    ) -> list[names.CatalogIdentifier]:
+        found = names.namespace_of(namespace)
         self._check_namespace(found)
-        return [CatalogIdentifier(found, name) for name in sorted(self.matching_names(found, matches))]
+        return [names.CatalogIdentifier(found, name) for name in sorted(self.matching_names(found, matches))]
 
     # Namespaces
 
-    def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[Namespace]:
-        found = namespace_of(parent, "parent")
+    def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[names.Namespace]:
+        found = names.namespace_of(parent, "parent")
         self._check_namespace(found)
         return sorted(self.child_namespaces(found))
 
     def namespace_exists(self, namespace: str | Sequence[str]) -> bool:
-        return self.find_namespace(namespace_of(namespace)) is not None
+        return self.find_namespace(names.namespace_of(namespace)) is not None
 
     def create_namespace(self, namespace: str | Sequence[str], properties: Mapping[str, str] | None = None) -> None:
-        found = namespace_of(namespace)
+        found = names.namespace_of(namespace)
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
-        check_new_namespace(found)
+        names.check_new_namespace(found)
         if self.find_namespace(found) is not None:
             raise errors.NamespaceAlreadyExists(
-                f"The catalog {self.name} already has a namespace {shown_namespace(found)}."
+                f"The catalog {self.name} already has a namespace {names.shown_namespace(found)}."
             )
         self._check_namespace(found[:-1])
         self.add_namespace(found, given)
 
     def load_namespace(self, namespace: str | Sequence[str]) -> dict[str, str]:
-        return self._check_namespace(namespace_of(namespace))
+        return self._check_namespace(names.namespace_of(namespace))
 
     def alter_namespace(self, namespace: str | Sequence[str], *changes: SetProperty | RemoveProperty) -> None:
-        found = namespace_of(namespace)
+        found = names.namespace_of(namespace)
         properties = changed_properties(self._check_namespace(found), changes)
         if not found:
             raise errors.InvalidArgument(f"The root of the catalog {self.name} has no properties.")
         self.set_namespace(found, properties)
 
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
-        found, with_content = namespace_of(namespace), arguments.flag("cascade", cascade)
+        found, with_content = names.namespace_of(namespace), arguments.flag("cascade", cascade)
         if not found:
             raise errors.InvalidArgument(f"The root of the catalog {self.name} cannot be dropped.")
         if self.find_namespace(found) is None:
             return False
         tables, inside = self.list_tables(found), self.list_namespaces(found)
         if (tables or inside) and not with_content:
-            content = str(tables[0]) if tables else shown_namespace(inside[0])
+            content = str(tables[0]) if tables else names.shown_namespace(inside[0])
             raise errors.NamespaceNotEmpty(
-                f"The namespace {shown_namespace(found)} of the catalog {self.name} contains {content}: drop that "
-                f"first, or pass {CASCADE}."
+                f"The namespace {names.shown_namespace(found)} of the catalog {self.name} contains {content}: drop "
+                f"that first, or pass {CASCADE}."
             ).advising(CASCADE)
         for each in inside:
             self.drop_namespace(each, cascade=True)
@@ -317,9 +301,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        order = sort_order_of(sort_order)
-        described = self._described(schema, partitions, properties, order)
-        return self._staged_create(identifier_of(ident), described, order, "CREATE TABLE AS SELECT")
+        described = self._described(schema, partitions, properties, sort_order)
+        return self._staged_create(names.identifier_of(ident), described, "CREATE TABLE AS SELECT")
 
     def stage_replace(
         self,
@@ -329,10 +312,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        order = sort_order_of(sort_order)
-        described = self._described(schema, partitions, properties, order)
-        entry = self._entry(identifier_of(ident))
-        return self._staged_replace(entry, described, order, "REPLACE TABLE AS SELECT")
+        described = self._described(schema, partitions, properties, sort_order)
+        return self._staged_replace(self._entry(names.identifier_of(ident)), described, "REPLACE TABLE AS SELECT")
 
     def stage_create_or_replace(
         self,
@@ -342,17 +323,14 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        wanted, order = identifier_of(ident), sort_order_of(sort_order)
-        described = self._described(schema, partitions, properties, order)
+        wanted, described = names.identifier_of(ident), self._described(schema, partitions, properties, sort_order)
         entry = self.find_entry(wanted)
         operation = "CREATE OR REPLACE TABLE AS SELECT"
         if entry is None:
-            return self._staged_create(wanted, described, order, operation)
-        return self._staged_replace(entry, described, order, operation)
+            return self._staged_create(wanted, described, operation)
+        return self._staged_replace(entry, described, operation)
 
-    def _staged_create(
-        self, ident: CatalogIdentifier, described: DescribedTable, order: Sequence[SortOrder], operation: str
-    ) -> StagedTable:
+    def _staged_create(self, ident: names.CatalogIdentifier, described: DescribedTable, operation: str) -> StagedTable:
         self._check_namespace(ident.namespace)
         self._check_free(ident)
         managed = described.location is None
@@ -379,11 +357,9 @@ class LocatedCatalog(TransactionalTableCatalog):
             with opening_after(f"The table {ident} was created"):
                 return self._open(entry)
 
-        return StagedTable(ident, transaction, order, finish)
+        return StagedTable(ident, transaction, described.order, finish)
 
-    def _staged_replace(
-        self, entry: TableEntry, described: DescribedTable, order: Sequence[SortOrder], operation: str
-    ) -> StagedTable:
+    def _staged_replace(self, entry: TableEntry, described: DescribedTable, operation: str) -> StagedTable:
         if described.location is not None and uri_of(described.location) != uri_of(entry.location):
             raise elsewhere(entry, described.location)
         storage, root = open_storage(entry.location, self.storage_options)
@@ -396,11 +372,11 @@ class LocatedCatalog(TransactionalTableCatalog):
             with opening_after(f"The table {entry.identifier} was replaced"):
                 return self._open(entry)
 
-        return StagedTable(entry.identifier, transaction, order, finish)
+        return StagedTable(entry.identifier, transaction, described.order, finish)
 
     # Checks
 
-    def _entry(self, ident: CatalogIdentifier) -> TableEntry:
+    def _entry(self, ident: names.CatalogIdentifier) -> TableEntry:
         """The entry of a table. Raises TableNotFound."""
         found = self.find_entry(ident)
         if found is None:
@@ -410,31 +386,33 @@ class LocatedCatalog(TransactionalTableCatalog):
     def _open(self, entry: TableEntry, version: int | None = None, timestamp: date | str | None = None) -> DeltaTable:
         return DeltaTable(entry.location, version, timestamp, self.storage_options)
 
-    def _check_namespace(self, namespace: Namespace) -> dict[str, str]:
+    def _check_namespace(self, namespace: names.Namespace) -> dict[str, str]:
         """The properties of a namespace. Raises NamespaceNotFound."""
         found = self.find_namespace(namespace)
         if found is None:
             raise self._no_namespace(namespace)
         return found
 
-    def _no_namespace(self, namespace: Namespace) -> errors.NamespaceNotFound:
+    def _no_namespace(self, namespace: names.Namespace) -> errors.NamespaceNotFound:
         try:
-            near = errors.meant(shown_namespace(namespace), map(shown_namespace, self.child_namespaces(namespace[:-1])))
+            near = errors.meant(
+                names.shown_namespace(namespace), map(names.shown_namespace, self.child_namespaces(namespace[:-1]))
+            )
         except errors.DeltaSkipError:
             near = ""
-        shown = shown_namespace(namespace)
+        shown = names.shown_namespace(namespace)
         return errors.NamespaceNotFound(
             f"The catalog {self.name} has no namespace {shown}: {_CREATE_NAMESPACE}.{near}"
         ).advising(_CREATE_NAMESPACE)
 
-    def _check_free(self, ident: CatalogIdentifier) -> None:
+    def _check_free(self, ident: names.CatalogIdentifier) -> None:
         if self.find_entry(ident) is not None:
             raise errors.TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
 
     def _check_location(self, root: str) -> None:
         """Raise InvalidArgument for a location that the catalog chooses, or may choose, for a managed table."""
         for own in self.own_locations():
-            if contains(own, root):
+            if gate.contains(own, root):
                 raise errors.InvalidArgument(
                     f"{root} is in {own}, the folder of the tables that the catalog {self.name} manages, where a table "
                     f"has one name only: choose a location elsewhere, or rename the table that is there."
@@ -445,8 +423,9 @@ class LocatedCatalog(TransactionalTableCatalog):
         schema: Any,
         partitions: Sequence[str | Transform | ClusterBy],
         properties: Mapping[str, str] | None,
-        order: Sequence[SortOrder] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
     ) -> DescribedTable:
+        order = sort_order_of(sort_order)
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         own = {name: text for name, text in given.items() if name not in (COMMENT, LOCATION, PROVIDER, EXTERNAL)}
         provider = given.get(PROVIDER, "delta")
@@ -468,7 +447,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         if order:
             check_sort_order(order, found, f"the catalog {self.name}")
             own[SORT_ORDER_KEY] = sort_order_text(order)
-        return DescribedTable(TableDefinition(found, columns, cluster_by, own, given.get(COMMENT)), given.get(LOCATION))
+        definition = TableDefinition(found, columns, cluster_by, own, given.get(COMMENT))
+        return DescribedTable(definition, given.get(LOCATION), order)
 
     def _has_entry(self, entry: TableEntry) -> bool | None:
         """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""
@@ -550,9 +530,9 @@ def withdraw(storage: Storage, transaction: Transaction) -> None:
     except (FileNotFoundError, NotADirectoryError):
         files = []
     log = pa.array([file.path[len(root.rstrip("/")) + 1 :] for file in files], pa.string())
-    delete_files(storage, root, log.filter(deletable(storage, root, log, log_names)), log_names)
+    gate.delete_files(storage, root, log.filter(gate.deletable(storage, root, log, gate.log_names)), gate.log_names)
     with suppress(OSError, errors.DeltaSkipError):
         data = pa.array([decode_path(path) for path in paths], pa.string())
-        delete_files(storage, root, data.filter(deletable(storage, root, data, written_names)))
+        gate.delete_files(storage, root, data.filter(gate.deletable(storage, root, data, gate.written_names)))
     if transaction.new_folders is not None:
         transaction.new_folders.remove_empty()

@@ -12,7 +12,7 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log.new_table import check_no_files
-from deltaskip.storage.location import address_of
+from deltaskip.storage import address_of
 
 if TYPE_CHECKING:
     from deltaskip.sparkexpr.types import StructType

@@ -25,10 +25,10 @@ from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
-from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
+from deltaskip.storage import LOG_FOLDER, LocalStorage, Storage, join, open_storage, parent
 from deltaskip.storage.gate import any_name, delete_file, delete_files, delete_folder, log_names
+from deltaskip.storage.interface import entries_of
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 
 _MARKER = "_namespace.json"
 _POINTER = ".table.json"
@@ -206,7 +206,7 @@ class WarehouseCatalog(LocatedCatalog):
     def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
         """Folders whose names do not match are not opened."""
         folders, found = [], set()
-        for entry in self._listed(self._folder(*namespace)):
+        for entry in entries_of(self._storage, self._folder(*namespace)):
             if entry.kind == "directory":
                 name = name_of(entry.name)
                 if name is not None and matches(name):
@@ -323,7 +323,7 @@ class WarehouseCatalog(LocatedCatalog):
 
     def _has_checkpoint(self, folder: str) -> bool:
         """Whether there is a checkpoint: the first commits of an old table are deleted."""
-        entries = self._listed(join(folder, LOG_FOLDER), "0")
+        entries = entries_of(self._storage, join(folder, LOG_FOLDER), "0")
         files = (parse_log_file(entry) for entry in entries if entry.is_file)
         return any(file is not None and file.kind in _CHECKPOINTS for file in files)
 
@@ -334,7 +334,7 @@ class WarehouseCatalog(LocatedCatalog):
 
     def _has_content(self, folder: str) -> bool:
         """Whether there is a table or a namespace in a folder."""
-        entries = self._listed(folder)
+        entries = entries_of(self._storage, folder)
         if any(entry.name.endswith(_POINTER) and name_of(entry.name[: -len(_POINTER)]) for entry in entries):
             return True
         inside = [entry.path for entry in entries if entry.kind == "directory" and name_of(entry.name)]
@@ -342,14 +342,12 @@ class WarehouseCatalog(LocatedCatalog):
 
     def _named_folders(self, folder: str) -> list[tuple[str, str]]:
         """Paths of the subfolders that represent a name, and the names."""
-        folders = ((entry.path, name_of(entry.name)) for entry in self._listed(folder) if entry.kind == "directory")
+        folders = (
+            (entry.path, name_of(entry.name))
+            for entry in entries_of(self._storage, folder)
+            if entry.kind == "directory"
+        )
         return [(path, name) for path, name in folders if name is not None]
-
-    def _listed(self, folder: str, start_name: str = "") -> list[FileInfo]:
-        try:
-            return self._storage.list_from(folder, start_name)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -411,7 +409,7 @@ class WarehouseCatalog(LocatedCatalog):
     def _clear_log(self, folder: str) -> None:
         """Delete the rest of the log of a table whose drop was interrupted, or to which a writer committed too late."""
         log = join(folder, LOG_FOLDER)
-        parsed = [parse_log_file(entry) for entry in self._listed(log, "0") if entry.is_file]
+        parsed = [parse_log_file(entry) for entry in entries_of(self._storage, log, "0") if entry.is_file]
         files = [file for file in parsed if file is not None]
         is_table = any(file.kind in _CHECKPOINTS or (file.kind is Kind.COMMIT and file.version == 0) for file in files)
         if not is_table:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
 """Columns of `ChangeScan.files()` in JSON output."""
 
-_BY_KIND = (
-    ("insert", "inserted"),
-    ("delete", "deleted"),
-    ("update_preimage", "before update"),
-    ("update_postimage", "updated"),
-    (None, "change file"),
-)
+_BY_KIND = {
+    "insert": "inserted",
+    "delete": "deleted",
+    "update_preimage": "before update",
+    "update_postimage": "updated",
+    None: "change file",
+}
 
 
 @program.command("changes")
@@ -55,36 +55,31 @@ def _changes(
     chosen: dict[str, Any],
     start: str | None,
     end: str | None,
-    allow_out_of_range: bool,
     changes_from: Literal["auto", "feed", "rows"],
-    net: bool,
-    snapshot_first: bool,
     list_files: bool,
+    **asked: Any,
 ) -> None:
     """List the changes of a range of versions.
 
     Shows for each version the files with rows that it inserted, deleted or updated, by the change data feed or by the
     ids of rows.
     """
-    strict = chosen.pop("strict")
-    bounds = bound(start), bound(end)
-    chosen |= {"strict": strict, "source": changes_from, "net": net, "snapshot_first": snapshot_first}
-    scan = source.open().changes(*bounds, allow_out_of_range=allow_out_of_range, **chosen)
+    scan = source.open().changes(_bound(start), _bound(end), source=changes_from, **chosen, **asked)
     if as_json:
         files = scan.files()
         write_files_json(
             sys.stdout, {"start": scan.start, "end": scan.end, "num_files": files.num_rows}, files, _JSON_COLUMNS
         )
     else:
-        print_changes(scan, list_files)
+        _print_changes(scan, list_files)
 
 
-def bound(text: str | None) -> int | str | None:
-    """Return a version or a time for `DeltaTable.changes`: a number of only digits is a version."""
+def _bound(text: str | None) -> int | str | None:
+    """A version or a time: a number of only digits is a version."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else text
 
 
-def print_changes(scan: ChangeScan, list_files: bool) -> None:
+def _print_changes(scan: ChangeScan, list_files: bool) -> None:
     """Print a line for each version with the files and rows by type of change, or for each file."""
     from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
@@ -93,19 +88,14 @@ def print_changes(scan: ChangeScan, list_files: bool) -> None:
     many = max(0, scan.end - scan.start + 1)
     versions = f"versions {scan.start} to {scan.end}" if many else f"no versions from {scan.start} on"
     print(f"{versions}: {counted(files.num_rows, 'file')} with changes, {human_bytes(size)}")
-    if not files.num_rows:
-        return
-    if list_files:
-        _print_files(files)
-    else:
-        _print_versions(files)
+    if files.num_rows:
+        (_print_files if list_files else _print_versions)(files)
 
 
 def _print_versions(files: pa.Table) -> None:
     grouped = files.group_by(["version", "timestamp", "change_type"], use_threads=False).aggregate(
         [("path", "count"), ("size", "sum"), ("num_rows", "sum"), ("num_rows", "count")]
     )
-    kinds = dict(_BY_KIND)
     rows = []
     for row in grouped.sort_by([("version", "ascending"), ("change_type", "descending")]).to_pylist():
         known = row["num_rows_count"] == row["path_count"]
@@ -113,7 +103,7 @@ def _print_versions(files: pa.Table) -> None:
             (
                 str(row["version"]),
                 f"{row['timestamp']:%Y-%m-%d %H:%M:%S}",
-                kinds[row["change_type"]],
+                _BY_KIND[row["change_type"]],
                 f"{row['path_count']:,}",
                 f"{row['num_rows_sum']:,}" if known else "?",
                 human_bytes(row["size_sum"] or 0),
@@ -124,11 +114,10 @@ def _print_versions(files: pa.Table) -> None:
 
 
 def _print_files(files: pa.Table) -> None:
-    kinds = dict(_BY_KIND)
     rows = (
         (
             str(record["version"]),
-            kinds[record["change_type"]],
+            _BY_KIND[record["change_type"]],
             "?" if record["num_rows"] is None else f"{record['num_rows']:,}",
             human_bytes(record["size"] or 0),
             printable(record["path"]),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.display import print_json, print_lines
 from deltaskip.printable import printable
 from deltaskip.records import dataclass
 
@@ -92,9 +93,7 @@ def _with_source(command: Command) -> Command:
     @click.option(
         "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
     )
-    @storage_option
-    @json_option
-    @debug_option
+    @output_options
     @wraps(command)
     def run(
         table: str | None,
@@ -110,8 +109,19 @@ def _with_source(command: Command) -> Command:
 
 
 def written_table(command: Command) -> Command:
-    """Add the argument and option of a command that writes to a table, which receives them unchanged."""
-    return click.argument("table")(storage_option(command))
+    """Add the argument and options of a command that writes to a table, which receives them as one `source`."""
+
+    @output_options
+    @wraps(command)
+    def run(table: str, storage_options: dict[str, str], **more: Any) -> None:
+        command(CommandTable(table, None, None, storage_options), **more)
+
+    return click.argument("table")(run)
+
+
+def output_options(command: Command) -> Command:
+    """Add the options that most commands have: of the storage, and of the output."""
+    return storage_option(json_option(debug_option(command)))
 
 
 float_bounds_option = click.option(
@@ -259,11 +269,14 @@ def takes_predicate(command: Command) -> Command:
 def show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
     """Print a result as JSON, through its `to_dict` if it has one, or as text."""
     if as_json:
-        from deltaskip.cli import display
-
-        display.print_json(found.to_dict() if hasattr(found, "to_dict") else found)
+        print_json(found.to_dict() if hasattr(found, "to_dict") else found)
     else:
         print_text(found)
+
+
+def show_lines(found: Any, as_json: bool) -> None:
+    """Print a result as JSON, or its `lines()`."""
+    show(found, as_json, lambda found: print_lines(found.lines()))
 
 
 def one_line(text: str) -> str:

@@ -1,14 +1,15 @@
-"""`deltaskip explain`: one line per leaf of the predicate, then why leaves skip no files or too few."""
+"""`deltaskip explain` and `advise`: what the parts of predicates skip, and which changes would let them skip more."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from deltaskip.cli import command_line
-from deltaskip.cli.display import counted, print_line, print_table
+from deltaskip.cli.display import counted, print_line, print_lines, print_table
 from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
 
@@ -42,11 +43,10 @@ def _explain(source: command_line.CommandTable, as_json: bool, chosen: dict[str,
     if plot is not None:
         explained.save_plot(plot)
         click.echo(printable(f"wrote the plot to {plot}"), err=True)
-    command_line.show(explained, as_json, print_explanation)
+    command_line.show(explained, as_json, _print_explanation)
 
 
-def print_explanation(explained: Explain) -> None:
-    """Print the summary, the leaves of the predicate with the files that each skips, and the reasons."""
+def _print_explanation(explained: Explain) -> None:
     files = f"{explained.kept_files:,} of {counted(explained.total_files, 'file')} kept"
     size = f"{human_bytes(explained.kept_bytes)} of {human_bytes(explained.total_bytes)}"
     print_line(f"{explained.table_root} at version {explained.version}: {files}, {size}")
@@ -61,8 +61,7 @@ def print_explanation(explained: Explain) -> None:
     notes = [line for leaf in explained.leaves for line in _notes(leaf)]
     if notes:
         print()
-    for line in notes:
-        print_line(line)
+    print_lines(notes)
 
 
 def _row(explained: Explain, depth: int, part: str | int) -> tuple[str, ...]:
@@ -80,3 +79,32 @@ def _notes(leaf: LeafReport) -> list[str]:
         lacking = ", ".join(f"{name} in {counted(files, 'file')}" for name, files in leaf.lacking.items())
         lines.append(f"{leaf.predicate}: missing statistics: {lacking}, for example {', '.join(leaf.examples)}.")
     return lines
+
+
+@command_line.program.command("advise", short_help="List changes that let queries read fewer bytes.")
+@command_line.opens_table
+@click.option("--where", multiple=True, metavar="SQL", help="A predicate that the table is asked. Can be repeated.")
+@click.option("--journal", metavar="FILE", help="The file in which scans have noted what they were asked.")
+@click.option("--target-size", "target", type=click.IntRange(min=1), metavar="BYTES", help="Size of new files.")
+@click.option("--plot", metavar="FILE", help="Write a picture of what each query reads, as .png or .svg.")
+def _advise(
+    source: command_line.CommandTable,
+    as_json: bool,
+    where: Sequence[str],
+    journal: str | None,
+    target: int | None,
+    plot: str | None,
+) -> None:
+    """List changes that would let queries read fewer bytes, the best one first. Nothing is changed.
+
+    The queries are those of --where, or those in --journal, a file that deltaskip.options.journal has named.
+    """
+    from deltaskip.settings import options
+
+    if bool(where) == bool(journal):
+        raise click.UsageError("Give either --where or --journal.")
+    with options.changed(journal=journal or ""):
+        found = source.open().advise(list(where) or None, target_file_bytes=target)
+    if plot:
+        found.save_plot(plot)
+    command_line.show_lines(found, as_json)

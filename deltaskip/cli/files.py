@@ -48,18 +48,18 @@ def _files(source: CommandTable, as_json: bool, chosen: dict[str, Any], limit: i
         sys.stdout.writelines(f"{text(path)}\n" for path in scan.paths())
         return
     # Counting reads the complete list of files, planning only a part of it; they run in parallel.
-    with counting(opened, always=as_json) as total_files:
+    with _counting(opened, always=as_json) as total_files:
         files = opened.scan(**chosen, limit=limit).files(columns=_JSON_COLUMNS if as_json else _TEXT_COLUMNS)
         total = total_files()
     if as_json:
         head = {"version": opened.version, "total_files": total, "kept_files": files.num_rows}
         write_files_json(sys.stdout, head, files, _JSON_COLUMNS)
     else:
-        write_text(sys.stdout, opened.version, total, files)
+        _write_text(sys.stdout, opened.version, total, files)
 
 
 @contextmanager
-def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | None]]:
+def _counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | None]]:
     """Count the active files in the background; the yielded function returns the number or raises the error.
 
     It returns None if counting could take longer than listing, unless `always` is set.
@@ -74,11 +74,8 @@ def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | Non
         yield pool.submit(table.scan().total_files).result
 
 
-def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
-    """Write a summary, then size, row count without deleted rows and path of each file.
-
-    total_files: number of active files; None if it is not known.
-    """
+def _write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
+    """Write a summary, then size, row count without deleted rows and path of each file."""
     import pyarrow.compute as pc
 
     from deltaskip.sparkexpr.values.arrow_values import exact_sum

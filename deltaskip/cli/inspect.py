@@ -1,11 +1,15 @@
-"""`deltaskip inspect`: the facts of `DeltaTable.detail()`, and which columns have statistics."""
+"""`deltaskip inspect`, `compatibility` and `collations`: facts about a table, and what other engines make of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from deltaskip.cli.command_line import CommandTable, opens_table, program, show
-from deltaskip.cli.display import counted, print_facts, print_table
+import click
+
+from deltaskip.cli.command_line import CommandTable, may_open_table, opens_table, program, show
+from deltaskip.cli.display import counted, print_facts, print_line, print_table
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 
@@ -13,7 +17,6 @@ if TYPE_CHECKING:
     from deltaskip.actions import Protocol
     from deltaskip.stats.coverage import ColumnCoverage, TableCoverage
     from deltaskip.table.detail import LogDetail, TableDetail
-    from deltaskip.table.table import DeltaTable
 
 
 @program.command("inspect")
@@ -23,7 +26,8 @@ def _inspect(source: CommandTable, as_json: bool) -> None:
 
     Also shows which columns have stats.
     """
-    show(inspect(source.open()), as_json, print_inspection)
+    table = source.open()
+    show(Inspection(table.detail(), table.protocol, table.stats(overlap=False)), as_json, _print_inspection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,7 @@ class Inspection:
         return found
 
 
-def inspect(table: DeltaTable) -> Inspection:
-    """Return the facts about the table's version. Reads the statistics of all active files."""
-    return Inspection(table.detail(), table.protocol, table.stats(overlap=False))
-
-
-def print_inspection(found: Inspection) -> None:
-    """Print the facts as text."""
+def _print_inspection(found: Inspection) -> None:
     print_facts(_facts(found.detail))
     print()
     total = found.coverage.files
@@ -103,7 +101,6 @@ def _column(column: ColumnCoverage, files: int) -> dict[str, Any]:
 
 
 def _facts(detail: TableDetail) -> list[tuple[str, str]]:
-    protocol = f"reader {detail.min_reader_version}, writer {detail.min_writer_version}"
     facts = [
         ("location", detail.location),
         ("version", str(detail.version)),
@@ -112,7 +109,7 @@ def _facts(detail: TableDetail) -> list[tuple[str, str]]:
         ("description", detail.description),
         ("created", _time(detail.created_at)),
         ("last modified", _time(detail.last_modified)),
-        ("protocol", protocol),
+        ("protocol", f"reader {detail.min_reader_version}, writer {detail.min_writer_version}"),
         ("table features", ", ".join(detail.table_features) or "none"),
         ("log", _log(detail.log)),
         ("files", f"{counted(detail.num_files, 'file')}, {human_bytes(detail.size_in_bytes)}"),
@@ -157,3 +154,86 @@ def _present(files: int, total: int) -> str:
     if files == total:
         return "all files"
     return f"{files:,} of {counted(total, 'file')}" if files else "no file"
+
+
+@program.command("compatibility")
+@opens_table
+@click.option(
+    "--engine", "engines", multiple=True, metavar="NAME", help="Only this engine, such as polars. May repeat."
+)
+def _compatibility(source: CommandTable, as_json: bool, engines: Sequence[str]) -> None:
+    """List what other engines refuse or get wrong in a table.
+
+    Known are Polars, DuckDB, deltalake, pyarrow, Daft, chDB and Sail, in the releases that are printed.
+    """
+    found = source.open().compatibility(list(engines) or None)
+    show([asdict(each) for each in found], as_json, _print_found)
+
+
+def _print_found(found: Sequence[Mapping[str, Any]]) -> None:
+    if not found:
+        click.echo("Nothing is known that these engines refuse or get wrong.")
+        return
+    names = ("release", "rule", "where", "operation", "effect", "behaviour", "change")
+    rows = [[", ".join(v) if isinstance(v := each[name], tuple) else v or "-" for name in names] for each in found]
+    print_table([(name, "prose") for name in names], rows)
+    for engine, instead in dict.fromkeys((each["engine"], each["instead"]) for each in found):
+        click.echo(f"{engine}: to read the rows right, {instead}.")
+
+
+@program.command("collations")
+@may_open_table
+def _collations(source: CommandTable, as_json: bool) -> None:
+    """List available collation versions.
+
+    With TABLE, also list its collated columns and the versions that they need.
+    """
+    if source.table is None and (not source.is_latest or source.storage_options):
+        raise click.UsageError("--version, --timestamp and --option need a TABLE.")
+    from deltaskip.sparkexpr.collations import available_collations, refused_icu_files
+
+    found: dict[str, Any] = {
+        "available": [asdict(entry) for entry in available_collations()],
+        "refused": dict(refused_icu_files()),
+    }
+    if source.table is not None:
+        table = source.open()
+        columns = [asdict(column) for column in table.collations()]
+        found.update(table=table.uri, version=table.version, columns=columns)
+    show(found, as_json, _print_collations)
+
+
+def _print_collations(found: dict[str, Any]) -> None:
+    if "table" in found:
+        print_line(f"{found['table']} at version {found['version']}")
+        _print_columns(found["columns"])
+        click.echo()
+    by_source: dict[tuple[str, str], list[str]] = {}
+    for entry in found["available"]:
+        by_source.setdefault((entry["provider"], entry["source"]), []).append(entry["version"])
+    print_table(
+        [("provider", "left"), ("versions", "prose"), ("library", "prose")],
+        ((provider, ", ".join(versions), source) for (provider, source), versions in by_source.items()),
+    )
+    for reason in found["refused"].values():
+        print_line(f"not used: {reason}")
+
+
+def _print_columns(columns: list[dict[str, Any]]) -> None:
+    if not columns:
+        click.echo("No column has a collation: strings are compared as bytes.")
+        return
+    print_table(
+        [("column", "left"), ("collation", "left"), ("write versions", "prose"), ("available versions", "prose")],
+        (
+            (
+                each["column"],
+                each["collation"],
+                ", ".join(each["write_versions"]) or "any",
+                ", ".join(each["evaluated_in"]) or "none",
+            )
+            for each in columns
+        ),
+    )
+    for missing in dict.fromkeys(column["missing"] for column in columns if column["missing"]):
+        print_line(missing)

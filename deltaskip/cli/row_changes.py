@@ -1,4 +1,4 @@
-"""The shared part of `deltaskip delete` and `update`: options, the change or its plan, and their output."""
+"""`deltaskip delete` and `update`: rows that match a predicate are deleted, or their columns set."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import wraps
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,64 +15,101 @@ import click
 from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
 from deltaskip.cli.open_table import session
+from deltaskip.errors import SchemaError
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.dml.change_plan import ChangePlan
     from deltaskip.table.table import DeltaTable
 
+
 _ROWS = {"DELETE": ("numDeletedRows", "deleted"), "UPDATE": ("numUpdatedRows", "updated")}
 _SHOWN_FILES = 20
 
 
 def changes_rows(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments and options of a command that changes the rows that match a predicate.
+    """Add the arguments and options of a command that changes the rows that match a predicate."""
+    options = (
+        command_line.where_option,
+        command_line.param_option,
+        command_line.txn_option("Change nothing if the table contains this version of the application or a later one."),
+        command_line.time_zone_option("Time zone of expressions."),
+        click.option("--spark", "with_spark", is_flag=True, help="Let a local Spark session read and write rows."),
+        click.option("--dry-run", is_flag=True, help="Show which files could be touched, and change nothing."),
+        click.option("--all", "every", is_flag=True, help="Change all rows."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command_line.written_table(command)
 
-    The command receives the table and storage options, the predicate's parts, and the others as `chosen`.
+
+@command_line.program.command("delete")
+@changes_rows
+def _delete(source: command_line.CommandTable, **given: Any) -> None:
+    """Delete the rows that match a predicate, in one commit."""
+    _change_rows(source, "DELETE", lambda table: table.delete, **given)
+
+
+@command_line.program.command("update", short_help="Set columns of the rows that match a predicate.")
+@changes_rows
+@click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
+def _update(source: command_line.CommandTable, assignments: tuple[str, ...], **given: Any) -> None:
+    """Set columns of the rows that match a predicate, in one commit.
+
+    ASSIGNMENT is 'column = expression', such as 'price = price * 1.1', 'st.b = NULL' or 'state = DEFAULT'.
     """
-
-    @command_line.where_option
-    @command_line.param_option
-    @command_line.txn_option("Change nothing if the table contains this version of the application or a later one.")
-    @command_line.time_zone_option("Time zone of expressions.")
-    @click.option("--spark", "with_spark", is_flag=True, help="Let a local Spark session read and write rows.")
-    @click.option("--dry-run", is_flag=True, help="Show which files could be touched, and change nothing.")
-    @command_line.json_option
-    @command_line.debug_option
-    @wraps(command)
-    def run(time_zone: str, txn: tuple[str, int] | None, with_spark: bool, dry_run: bool, **more: Any) -> None:
-        command(chosen={"time_zone": time_zone, "txn": txn, "with_spark": with_spark, "dry_run": dry_run}, **more)
-
-    return run
+    values: dict[str, object] = {}
+    for name, value in map(_assignment, assignments):
+        if name in values:
+            raise click.UsageError(f"{name} is set twice.")
+        values[name] = value
+    _change_rows(source, "UPDATE", lambda table: partial(table.update, values), **given)
 
 
-def check_every(every: bool, where: tuple[str, ...]) -> None:
-    """Raise UsageError unless the command names either a predicate or all rows."""
+def _assignment(text: str) -> tuple[str, str]:
+    """The name and the expression of `column = expression`."""
+    from deltaskip.sparkexpr.text.sql_text import sql_tokens
+
+    try:
+        equals = next((token for token in sql_tokens(text) if token.is_symbol("=")), None)
+    except SchemaError as error:
+        raise click.UsageError(f"The assignment {text!r} cannot be read: {error}") from error
+    name, value = ("", "") if equals is None else (text[: equals.start].strip(), text[equals.end :].strip())
+    if not name or not value:
+        raise click.UsageError(f"{text!r} is not of the form 'column = expression'.")
+    return name, value
+
+
+def _change_rows(
+    source: command_line.CommandTable,
+    operation: str,
+    change_of: Callable[[DeltaTable], Callable[..., Any]],
+    *,
+    where: tuple[str, ...],
+    params: tuple[str, ...],
+    every: bool,
+    with_spark: bool,
+    dry_run: bool,
+    as_json: bool,
+    txn: tuple[str, int] | None,
+    time_zone: str,
+) -> None:
+    """Change rows of a table, or plan it, and show the result. change_of: `delete` or `update` of an opened table."""
     if every == bool(where):
         raise click.UsageError("Specify either --where or --all.")
+    from deltaskip.cli.where_options import predicate
 
-
-def change_rows(
-    table: DeltaTable,
-    operation: str,
-    change: Callable[..., Any],
-    where: str | None,
-    chosen: Mapping[str, Any],
-    as_json: bool,
-) -> None:
-    """Change rows of a table, or plan it, and show the result.
-
-    change: receives the predicate and the keyword arguments of `DeltaTable.delete` and `update`.
-    """
-    if chosen["dry_run"]:
-        command_line.show(_planned(change(where, time_zone=chosen["time_zone"], dry_run=True)), as_json, _print_plan)
+    text, table = predicate(where, params), source.open()
+    change = change_of(table)
+    if dry_run:
+        command_line.show(_planned(change(text, time_zone=time_zone, dry_run=True)), as_json, _print_plan)
         return
     start = perf_counter()
     with ExitStack() as stack:
-        spark = stack.enter_context(session(f"Changing rows of {table.uri}")) if chosen["with_spark"] else None
+        spark = stack.enter_context(session(f"Changing rows of {table.uri}")) if with_spark else None
         bar = not as_json and sys.stderr.isatty()
         stack.enter_context(progress_bar(bar, "spinner", "changing rows", "time", transient=True))
-        result = change(where, spark, txn=chosen["txn"], time_zone=chosen["time_zone"])
+        result = change(text, spark, txn=txn, time_zone=time_zone)
     done = {
         "table": table.uri,
         "operation": operation,

@@ -1,4 +1,4 @@
-"""Rows that a command prints or writes: as a table, CSV, JSON lines or Parquet, batch by batch."""
+"""`deltaskip head`, `query` and `diff`: rows as a table, CSV, JSON lines or Parquet, batch by batch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import FileFormat
+from deltaskip.cli import command_line
+from deltaskip.cli.display import counted, json_values, print_line, print_table, terminal_width
 from deltaskip.printable import LINES, printable, printable_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
 # The number of rows that a terminal shows; a table needs all of its rows before its first line.
@@ -27,7 +32,7 @@ def rows_options(command: Callable[..., None]) -> Callable[..., None]:
     chosen = click.option(
         "--format",
         "file_format",
-        type=FileFormat(list(_FORMATS)),
+        type=command_line.FileFormat(list(_FORMATS)),
         help="Format of the rows; json is JSON lines (also jsonl). [default: by the name of the output; else a table]",
     )
     output = click.option(
@@ -37,6 +42,94 @@ def rows_options(command: Callable[..., None]) -> Callable[..., None]:
         help="Write the rows to this file, in place of one that is there. [default: standard output]",
     )
     return chosen(output(command))
+
+
+@command_line.program.command("head", short_help="Show the first rows, or the first that match.")
+@command_line.opens_table
+@command_line.takes_predicate
+@rows_options
+@click.option(
+    "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
+)
+@command_line.columns_option("--column", "columns", help="Columns to show.")
+def _head(
+    source: command_line.CommandTable,
+    as_json: bool,
+    chosen: dict[str, Any],
+    limit: int,
+    columns: tuple[str, ...],
+    file_format: str | None,
+    output: Path | None,
+) -> None:
+    """Show the first rows, or the first that match a predicate, in the order of the files in the log."""
+    if as_json and file_format not in (None, "json"):
+        raise click.UsageError("Specify either --json or --format, not both.")
+    scan = source.open().scan(**chosen, columns=list(columns) or None)
+    write_rows(_first(scan.to_batches(), limit), "json" if as_json else file_format, output)
+
+
+def _first(rows: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
+    """The first rows of a reader. A scan with a limit may choose other files, and so return other rows."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        left = limit
+        while left:
+            batch = next(rows, None)
+            if batch is None:
+                return
+            yield batch.slice(0, min(left, batch.num_rows))
+            left -= min(left, batch.num_rows)
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
+
+
+@command_line.program.command("query")
+@click.argument("text", metavar="SQL")
+@command_line.time_zone_option("Session time zone.")
+@rows_options
+@command_line.storage_option
+@command_line.debug_option
+def _query(
+    text: str, time_zone: str, file_format: str | None, output: Path | None, storage_options: dict[str, str]
+) -> None:
+    """Run a query over tables.
+
+    A table is its path or URI in quotes, or its name if --catalog is given: SELECT id, price FROM 'data/orders' WHERE
+    price > 10. Columns with a WHERE in Spark SQL and a LIMIT are read by a scan, which skips files. Any other query is
+    run by DuckDB, in its SQL, if the package duckdb is installed; a line on standard error names functions that may
+    have another meaning there than in Spark.
+    """
+    from deltaskip.cli.query_text import query_rows
+
+    write_rows(query_rows(text, time_zone, storage_options), file_format, output)
+
+
+@command_line.program.command("diff", short_help="Show the rows that only one of two versions has.")
+@click.argument("table")
+@click.argument("first", metavar="V1", type=click.IntRange(min=0))
+@click.argument("second", metavar="V2", type=click.IntRange(min=0))
+@rows_options
+@command_line.storage_option
+@command_line.debug_option
+def _diff(
+    table: str,
+    first: int,
+    second: int,
+    file_format: str | None,
+    output: Path | None,
+    storage_options: dict[str, str],
+) -> None:
+    """Show the rows that version V2 has and V1 has not, and the other way round.
+
+    The column _change says insert or delete; an updated row is both. Only files that one of the versions lacks are
+    read, and rows that were only rewritten are not shown. A column that one version lacks is NULL in its rows.
+    """
+    from deltaskip.cli.diff_rows import differing_rows
+    from deltaskip.cli.open_table import open_table
+
+    before, after = (open_table(table, storage_options, version) for version in (first, second))
+    write_rows(differing_rows(before, after), file_format, output)
 
 
 def write_rows(rows: Any, file_format: str | None, output: Path | None) -> None:
@@ -64,8 +157,6 @@ def write_rows(rows: Any, file_format: str | None, output: Path | None) -> None:
         else:
             count = (_write_json if found == "json" else _write_parquet)(rows, sink)
     if output is not None:
-        from deltaskip.cli.display import counted
-
         click.echo(printable(f"wrote {counted(count, 'row')} to {output}"), err=True)
 
 
@@ -124,8 +215,6 @@ def print_rows(names: Sequence[str], sides: Sequence[str], rows: Iterable[Sequen
         sides: "left", "right" or "prose" for each, see `print_table`.
         rows: The values, of `text_of`.
     """
-    from deltaskip.cli.display import print_line, print_table, terminal_width
-
     if terminal_width() is None:
         for row in chain([names], rows):
             print("\t".join(map(printable, row)))
@@ -144,8 +233,6 @@ def text_of(value: Any) -> str:
 
 
 def _texts(batch: Any) -> list[tuple[str, ...]]:
-    from deltaskip.cli.display import json_values
-
     columns = [[text_of(value) for value in json_values(column)] for column in batch.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
 
@@ -161,7 +248,7 @@ def _write_csv(rows: Any, sink: Any, names: list[str]) -> int:
     with pc_csv.CSVWriter(sink, schema) as writer:
         for batch in rows:
             columns = [
-                column if _is_plain(column.type) else pa.array(map(_json_or_null, _values(column)), pa.string())
+                column if _is_plain(column.type) else pa.array(_json_texts(column), pa.string())
                 for column in batch.columns
             ]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
@@ -169,14 +256,8 @@ def _write_csv(rows: Any, sink: Any, names: list[str]) -> int:
     return count
 
 
-def _values(column: Any) -> Any:
-    from deltaskip.cli.display import json_values
-
-    return json_values(column)
-
-
-def _json_or_null(value: Any) -> str | None:
-    return None if value is None else text_of(value)
+def _json_texts(column: Any) -> Iterator[str | None]:
+    return (None if value is None else text_of(value) for value in json_values(column))
 
 
 def _write_json(rows: Any, sink: Any) -> int:
@@ -185,7 +266,7 @@ def _write_json(rows: Any, sink: Any) -> int:
     for whole in rows:
         for start in range(0, whole.num_rows, _BATCH_ROWS):
             batch = whole.slice(start, _BATCH_ROWS)
-            values = [_values(column) for column in batch.columns]
+            values = [json_values(column) for column in batch.columns]
             lines = (printable_json(encode(dict(zip(names, row, strict=True)))) for row in zip(*values, strict=True))
             sink.write("".join(f"{line}\n" for line in lines).encode())
         count += whole.num_rows

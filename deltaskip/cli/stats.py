@@ -84,19 +84,22 @@ def _stats(
     """
     if not recompute:
         _check_report_only()
-        command_line.show(statistics_report(source.open()), as_json, print_report)
+        command_line.show(_statistics_report(source.open()), as_json, _print_report)
         return
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
+    from deltaskip.cli.where_options import predicate
+
     opened = source.open()
-    wanted = recompute_arguments(**chosen)
+    chosen["where"] = predicate(chosen["where"], chosen.pop("params"))
+    chosen |= {name: chosen[name] or None for name in ("columns", "collation_versions")}
     if dry_run:
-        command_line.show(opened.recompute_plan(**wanted), as_json, print_plan)
+        command_line.show(opened.recompute_plan(**chosen), as_json, _print_plan)
         return
-    done = recompute_stats(opened, wanted, with_spark, bar=not as_json and sys.stderr.isatty())
+    done = _recompute_stats(opened, chosen, with_spark, bar=not as_json and sys.stderr.isatty())
     if index:
         done["index"] = asdict(opened.recompute_stats(columns=[], index=True))["index"]
-    command_line.show(done, as_json, print_recomputed)
+    command_line.show(done, as_json, _print_recomputed)
 
 
 def _check_report_only() -> None:
@@ -123,7 +126,7 @@ class StatisticsReport:
         return {**self.coverage.to_dict(), "optimize": optimize}
 
 
-def statistics_report(table: DeltaTable) -> StatisticsReport:
+def _statistics_report(table: DeltaTable) -> StatisticsReport:
     """Return the report of the table's version. Reads the statistics of all active files."""
     from deltaskip.maintenance.optimize.gain import expected_gain, measured_gain
 
@@ -132,8 +135,7 @@ def statistics_report(table: DeltaTable) -> StatisticsReport:
     return StatisticsReport(coverage, expected_gain(table.snapshot, coverage), measured)
 
 
-def print_report(report: StatisticsReport) -> None:
-    """Print the report as text."""
+def _print_report(report: StatisticsReport) -> None:
     _print_coverage(report.coverage)
     for line in _gains(report):
         print_line(line)
@@ -223,30 +225,7 @@ def _share(part: float | None, whole: int) -> str:
     return f"{min(percent, 99.9) if part < whole else percent:.1f} %".replace(".0 %", " %")
 
 
-def recompute_arguments(
-    where: tuple[str, ...],
-    params: tuple[str, ...],
-    columns: tuple[str, ...],
-    collation_versions: tuple[str, ...],
-    mode: str,
-    only_missing: bool,
-    resume: bool,
-) -> dict[str, Any]:
-    """Return the arguments of `DeltaTable.recompute_stats` for the options of the command."""
-    from deltaskip.cli.where_options import predicate
-
-    return {
-        "where": predicate(where, params),
-        "columns": columns or None,
-        "collation_versions": collation_versions or None,
-        "mode": mode,
-        "only_missing": only_missing,
-        "resume": resume,
-    }
-
-
-def print_plan(found: RecomputePlan) -> None:
-    """Print a plan as text."""
+def _print_plan(found: RecomputePlan) -> None:
     print_line(f"would read {counted(found.files, 'file')} ({human_bytes(found.bytes)}) and commit their statistics")
     if found.done:
         print_line(_resumed(found.done))
@@ -281,7 +260,7 @@ def _resumed(files: int) -> str:
     return f"{counted(files, 'file')} were finished by an earlier run; --no-resume reads them again"
 
 
-def recompute_stats(table: DeltaTable, chosen: dict[str, Any], with_spark: bool, bar: bool) -> dict[str, Any]:
+def _recompute_stats(table: DeltaTable, chosen: dict[str, Any], with_spark: bool, bar: bool) -> dict[str, Any]:
     """Recompute statistics in this process, or with a Spark session; return the result for JSON."""
     todo = table.recompute_plan(**chosen, overlap=False)
     start = perf_counter()
@@ -306,8 +285,7 @@ def recompute_stats(table: DeltaTable, chosen: dict[str, Any], with_spark: bool,
     return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
 
 
-def print_recomputed(done: dict[str, Any]) -> None:
-    """Print the result of a recomputation as text."""
+def _print_recomputed(done: dict[str, Any]) -> None:
     rate = human_bytes(int(done["bytes"] / max(done["seconds"], 1e-9)))
     print_line(
         f"version {done['version']}: committed statistics of {counted(done['files'], 'file')}, "

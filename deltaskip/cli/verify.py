@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli import command_line
-from deltaskip.cli.display import print_json, print_line
-from deltaskip.cli.open_table import given_catalog, open_table
+from deltaskip.cli.display import counted
+from deltaskip.cli.open_table import given_catalog
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.verify.findings import Verification
@@ -30,11 +30,8 @@ _COULD_NOT_LOOK = 2
 @click.option("--where", multiple=True, metavar="SQL", help="A predicate for --min-skipped. Can be repeated.")
 @click.option("--journal", metavar="FILE", help="Predicates for --min-skipped: the file in which scans note them.")
 @command_line.columns_option("--assert-stats", help="An error if a file lacks statistics of this column.")
-@command_line.json_option
-@command_line.debug_option
 def _verify(
-    table: str,
-    storage_options: dict[str, str],
+    source: command_line.CommandTable,
     data: bool,
     since: int | None,
     repair: bool,
@@ -61,7 +58,7 @@ def _verify(
         if given and not repair:
             raise click.UsageError(f"{name} needs --repair.")
     try:
-        storage, root = _located(table, storage_options)
+        storage, root = _located(source)
 
         gates: dict[str, Any] = {"min_skipped": min_skipped, "where": where or None, "assert_stats": assert_stats}
 
@@ -76,35 +73,23 @@ def _verify(
         wanted = [step for step in found.repairs if not step.refused]
         if wanted and not (agreed or dry_run):
             if not as_json:
-                _print(found, as_json)
-            if _agreed(len(wanted)):
+                command_line.show_lines(found, as_json)
+            if not sys.stdin.isatty():
+                raise click.UsageError("Nothing was changed: --repair needs --yes where nobody can be asked.")
+            if click.confirm(f"Carry out {counted(len(wanted), 'step')}?", err=True):
                 found = verified(repair=True)
     except (TableNotFound, StorageError, UnsupportedFeature) as error:
         click.echo(f"deltaskip: error: {command_line.one_line(str(error))}", err=True)
         click.get_current_context().exit(_COULD_NOT_LOOK)
-    _print(found, as_json)
+    command_line.show_lines(found, as_json)
     click.get_current_context().exit(found.exit_code)
 
 
-def _located(table: str, storage_options: dict[str, str]) -> tuple[Any, str]:
+def _located(source: command_line.CommandTable) -> tuple[Any, str]:
     """The storage and the root of a table, which need not open unless its catalog must be asked."""
     if given_catalog() is not None:
-        opened = open_table(table, storage_options)
+        opened = source.open()
         return opened.snapshot.storage, opened.snapshot.root
     from deltaskip.storage import open_storage
 
-    return open_storage(table, storage_options)
-
-
-def _agreed(steps: int) -> bool:
-    if not sys.stdin.isatty():
-        raise click.UsageError("Nothing was changed: --repair needs --yes where nobody can be asked.")
-    return click.confirm(f"Carry out {steps} step{'s' if steps != 1 else ''}?", err=True)
-
-
-def _print(found: Verification, as_json: bool) -> None:
-    if as_json:
-        print_json(found.to_dict())
-        return
-    for line in found.lines():
-        print_line(line)
+    return open_storage(str(source.table), source.storage_options)

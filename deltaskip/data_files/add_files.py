@@ -208,7 +208,7 @@ class _FileCheck:
         stats = stats_json(facts, layout.request)
         tags = written_tags(stats, layout.request.columns)
         add = AddFile(file.path, values, file.size, file.modified_ms, True, stats=stats, tags=tags)
-        return NewFile(file.location, add, _may_be_misread(footer))
+        return NewFile(file.location, add, any(element.get(1) == _INT96 for element in footer.elements))
 
     def _check_columns(self, file: GivenFile, footer: Footer) -> None:
         known, names = self._last
@@ -232,8 +232,3 @@ class _FileCheck:
             if identity_of(field) is not None and self._columns.node_of(root, field) is None:
                 return f"it lacks the identity column {display_name([field.name])}; append its rows instead"
         return None
-
-
-def _may_be_misread(footer: Footer) -> bool:
-    """Whether pyarrow may read other timestamps than Spark: from INT96."""
-    return any(element.get(1) == _INT96 for element in footer.elements)

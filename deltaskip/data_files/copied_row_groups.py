@@ -17,7 +17,7 @@ from deltaskip.data_files.data_file import add_of_new_file, parquet_schema
 from deltaskip.data_files.parquet_writer import IN_MEMORY_BYTES, DataFileLayout, encoded_columns
 from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.types import physical_name
-from deltaskip.stats.bloom_columns import lacks_filters
+from deltaskip.stats.bloom_filters import lacks_filters
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import DAMAGE, Footer, Planner, writer_of

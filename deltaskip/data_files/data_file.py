@@ -25,6 +25,7 @@ from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.boxes import WkbType
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.stats.footer import FileInMemory
 from deltaskip.stats.footer_columns import inner_columns, leaf_paths
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
@@ -149,7 +150,7 @@ class OpenDataFile:
             if self._put is not None:
                 data = self._sink.getvalue()
                 size = data.size
-                facts = reader.facts(_Written(data), self._location, size=size)
+                facts = reader.facts(FileInMemory(data), self._location, size=size)
                 self._put(self._location, memoryview(data))
             else:
                 assert self._local is not None
@@ -176,26 +177,6 @@ class OpenDataFile:
         self._parquet.is_open = False
         with suppress(OSError):
             self._stack.__exit__(StorageError, error, None)
-
-
-class _Written:
-    """A file that is still in memory, with the interface of a storage."""
-
-    def __init__(self, data: pa.Buffer) -> None:
-        self._data = data
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Return the bytes of the range."""
-        found: bytes = self._data[offset : offset + length].to_pybytes()
-        return found
-
-    def size(self, path: str) -> int:
-        """Return the number of bytes."""
-        return int(self._data.size)
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Open the bytes for random access."""
-        return pa.BufferReader(self._data)
 
 
 def add_of_new_file(

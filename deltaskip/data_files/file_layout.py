@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.actions.partition_folders import random_prefix
@@ -14,7 +14,7 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.collations import DOMAIN, kept_versions
 from deltaskip.sparkexpr.types import MappingMode, StructType
-from deltaskip.stats.bloom_columns import bloom_columns
+from deltaskip.stats.bloom_filters import bloom_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns, of_every_column
 from deltaskip.stats.tight_bounds import writes_tight_bounds
@@ -41,7 +41,7 @@ def layout_after(
     columns, partitions = _columns(schema, metadata, mode, domains), tuple(metadata.partition_columns)
     request = statistics_request(
         columns,
-        _collations(domains, columns),
+        declared_collations(columns, kept_versions(domains)),
         mapping_mode=mode,
         tight_bounds=writes_tight_bounds(protocol, metadata.configuration),
     )
@@ -119,8 +119,3 @@ def _columns(
     names = {*clustering, *(column.physical for column in chosen)}
     every = indexed(of_every_column(metadata.configuration))
     return tuple(column for column in every if column.physical in names)
-
-
-def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:
-    """The collated bounds of each column, in the versions that the table's writers keep."""
-    return declared_collations(columns, kept_versions(domains))

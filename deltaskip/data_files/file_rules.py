@@ -32,7 +32,7 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.schema_merge import incoming_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.mapping import field_key, stored_key
+from deltaskip.schema.mapping import field_key, stored_key, with_names_of
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.read_options import ReadOptions
@@ -305,7 +305,9 @@ def _batches(
                                 f"The file {file.location} has a value in the column {field.name!r} that is not UTF-8, "
                                 f"so its rules cannot be checked without Spark. Write its rows as a DataFrame."
                             )
-                        renamed = values if mode == "none" else values.view(_logical(values.type, field.type, mode))
+                        renamed = (
+                            values if mode == "none" else values.view(with_names_of(values.type, field.type, mode))
+                        )
                         given = incoming_type(t.storage_type(renamed.type), field)
                         arrays.append(plain_array(renamed, given, (field.name,), snapshot.root))
                 yield pa.RecordBatch.from_arrays(arrays, names=[field.name for field in fields])
@@ -314,25 +316,3 @@ def _batches(
     except (pa.ArrowException, OSError) as error:
         reason = first_line(error)
         raise StorageError(f"The data file {file.location} cannot be read: {reason}; restore it.") from error
-
-
-def _logical(arrow: pa.DataType, data_type: t.DataType, mode: t.MappingMode) -> pa.DataType:
-    """The Arrow type of a file's column with the logical names of its fields."""
-    match data_type:
-        case t.StructType(fields) if pa.types.is_struct(arrow):
-            by_key = {field_key(field, mode): field for field in fields}
-            inner = []
-            for i in range(arrow.num_fields):
-                part = arrow.field(i)
-                field = by_key[stored_key(part, mode)]
-                inner.append(pa.field(field.name, _logical(part.type, field.type, mode), part.nullable))
-            return pa.struct(inner)
-        case t.ArrayType(element) if pa.types.is_list(arrow):
-            return pa.list_(pa.field("element", _logical(arrow.value_type, element, mode)))
-        case t.MapType(key, value) if pa.types.is_map(arrow):
-            return pa.map_(
-                pa.field("key", _logical(arrow.key_type, key, mode), False),
-                pa.field("value", _logical(arrow.item_type, value, mode)),
-            )
-        case _:
-            return arrow

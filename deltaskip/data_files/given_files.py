@@ -15,9 +15,18 @@ from deltaskip.doors import first_line
 from deltaskip.errors import DataFileMissing, InvalidArgument, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
+from deltaskip.storage import (
+    LOG_FOLDER,
+    FileInfo,
+    Storage,
+    is_local,
+    join,
+    parent,
+    parse_location,
+    scheme_of,
+    storage_for,
+)
 from deltaskip.storage.interface import read_whole
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.tree import files_below
 
 _LOG = "_spark_metadata"

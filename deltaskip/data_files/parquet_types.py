@@ -14,6 +14,7 @@ from deltaskip.schema.mapping import field_id
 from deltaskip.schema.type_widening import is_widening
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
+from deltaskip.stats import footer_columns as f
 from deltaskip.stats.footer import Footer
 from deltaskip.stats.footer_columns import ParquetNode, parquet_root
 
@@ -21,32 +22,12 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _INT96 = 3
 _INTEGERS = (t.BYTE, t.SHORT, t.INTEGER)
 _OF_VARIANT = {"metadata", "value", "typed_value"}
-# Fields of SchemaElement, and members of LogicalType.
-_NAME, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 4, 6, 7, 8, 9, 10
-_STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE = 1, 2, 3, 4, 5, 6
-_TIMESTAMP, _INTEGER, _UNKNOWN, _JSON, _BSON, _VARIANT = 8, 10, 11, 12, 13, 16
-_GEOMETRY, _GEOGRAPHY = 17, 18
+# Fields of SchemaElement.
+_NAME, _ID = 4, 9
 _BYTES = 6
 _SIGNED: dict[int, t.DataType] = {8: t.BYTE, 16: t.SHORT, 32: t.INTEGER, 64: t.LONG}
 # The narrowest type that contains all values.
 _UNSIGNED: dict[int, t.DataType] = {8: t.SHORT, 16: t.INTEGER, 32: t.LONG, 64: t.DecimalType(20, 0)}
-_LOGICAL_OF: dict[int, dict[int, Any]] = {
-    0: {_STRING: {}},
-    1: {_MAP: {}},
-    2: {_MAP: {}},
-    3: {_LIST: {}},
-    4: {_ENUM: {}},
-    6: {_DATE: {}},
-    7: {7: {}},
-    8: {7: {}},
-    9: {_TIMESTAMP: {1: True, 2: {1: {}}}},
-    10: {_TIMESTAMP: {1: True, 2: {2: {}}}},
-    **{converted: {_INTEGER: {1: 8 << i, 2: False}} for i, converted in enumerate((11, 12, 13, 14))},
-    **{converted: {_INTEGER: {1: 8 << i, 2: True}} for i, converted in enumerate((15, 16, 17, 18))},
-    19: {_JSON: {}},
-    20: {_BSON: {}},
-    21: {21: {}},
-}
 
 
 def file_schema(footer: Footer) -> t.StructType:
@@ -254,12 +235,9 @@ def _shown(data_type: t.DataType) -> str:
 
 
 def _logical(node: ParquetNode) -> dict[int, Any]:
-    element = node.element
-    found: dict[int, Any] = element.get(_LOGICAL) or _LOGICAL_OF.get(element.get(_CONVERTED, -1), {})
-    if element.get(_CONVERTED) == 5 and _DECIMAL not in found:
-        return {_DECIMAL: {1: element.get(_SCALE, 0), 2: element.get(_PRECISION, 0)}}
+    found = node.logical
     # Every value is NULL, as in columns of pyarrow's type null, and the type is that of the bytes.
-    return {} if _UNKNOWN in found else found
+    return {} if f.UNKNOWN in found else found
 
 
 def _type_of(node: ParquetNode, path: tuple[str, ...], single: bool = False) -> t.DataType:
@@ -287,7 +265,7 @@ def _type_of(node: ParquetNode, path: tuple[str, ...], single: bool = False) -> 
 
 def _kind(node: ParquetNode) -> str:
     logical = _logical(node)
-    kinds = ((_LIST, "list"), (_MAP, "map"), (_VARIANT, "variant"))
+    kinds = ((f.LIST, "list"), (f.MAP, "map"), (f.VARIANT, "variant"))
     return next((kind for key, kind in kinds if key in logical), "struct")
 
 
@@ -326,32 +304,32 @@ def _crs(logical: dict[int, Any]) -> str:
 def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataType]:
     # The numbers of parquet.thrift's Type: BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED.
     physical = node.physical_type
-    if _DECIMAL in logical and physical in (1, 2, 6, 7):
-        scale, precision = logical[_DECIMAL].get(1, 0), logical[_DECIMAL].get(2, 0)
+    if f.DECIMAL in logical and physical in (1, 2, 6, 7):
+        scale, precision = logical[f.DECIMAL].get(1, 0), logical[f.DECIMAL].get(2, 0)
         if 0 < precision <= 38 and 0 <= scale <= precision:
             yield t.DecimalType(precision, scale)
-    elif physical in (1, 2) and (not logical or _INTEGER in logical):
-        width = logical.get(_INTEGER, {}).get(1, 32 * physical)
-        signed = logical.get(_INTEGER, {}).get(2, True)
+    elif physical in (1, 2) and (not logical or f.INTEGER in logical):
+        width = logical.get(f.INTEGER, {}).get(1, 32 * physical)
+        signed = logical.get(f.INTEGER, {}).get(2, True)
         if (width <= 32) == (physical == 1):
             yield from filter(None, [(_SIGNED if signed else _UNSIGNED).get(width)])
-    elif physical == 1 and _DATE in logical:
+    elif physical == 1 and f.DATE in logical:
         yield t.DATE
-    elif physical == 2 and _TIMESTAMP in logical:
-        instant, nanos = logical[_TIMESTAMP].get(1, True), 3 in logical[_TIMESTAMP].get(2, {})
+    elif physical == 2 and f.TIMESTAMP in logical:
+        instant, nanos = logical[f.TIMESTAMP].get(1, True), 3 in logical[f.TIMESTAMP].get(2, {})
         if nanos:
             yield t.NANOS if instant else t.NANOS_NTZ
         else:
             yield t.TIMESTAMP if instant else t.TIMESTAMP_NTZ
-    elif physical == 6 and (_STRING in logical or _ENUM in logical or _JSON in logical):
+    elif physical == 6 and (f.STRING in logical or f.ENUM in logical or f.JSON in logical):
         yield t.STRING
-    elif physical == _BYTES and _GEOMETRY in logical:
-        yield t.GeometryType(_crs(logical[_GEOMETRY]))
-    elif physical == _BYTES and _GEOGRAPHY in logical:
-        edges = logical[_GEOGRAPHY].get(2, 0)
+    elif physical == _BYTES and f.GEOMETRY in logical:
+        yield t.GeometryType(_crs(logical[f.GEOMETRY]))
+    elif physical == _BYTES and f.GEOGRAPHY in logical:
+        edges = logical[f.GEOGRAPHY].get(2, 0)
         if 0 <= edges < len(t.ALGORITHMS):
-            yield t.GeographyType(_crs(logical[_GEOGRAPHY]), t.ALGORITHMS[edges])
-    elif (physical == 6 and (not logical or _BSON in logical)) or (physical == 7 and not logical):
+            yield t.GeographyType(_crs(logical[f.GEOGRAPHY]), t.ALGORITHMS[edges])
+    elif (physical == 6 and (not logical or f.BSON in logical)) or (physical == 7 and not logical):
         yield t.BINARY
     elif not logical and physical in (0, 3, 4, 5):
         yield {0: t.BOOLEAN, 3: t.TIMESTAMP, 4: t.FLOAT, 5: t.DOUBLE}[physical]

@@ -29,7 +29,14 @@ from deltaskip.schema.properties import DEFAULT_CODEC
 from deltaskip.settings import options
 from deltaskip.sparkexpr.functions import shredded, shredded_type, shredding_of
 from deltaskip.sparkexpr.types import VARIANT_STORAGE, MappingMode, StructField, StructType, arrow_type, physical_name
-from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk, tuple_codes
+from deltaskip.sparkexpr.values.arrow_values import (
+    domain_values,
+    is_true,
+    nested_value,
+    numpy_values,
+    one_chunk,
+    tuple_codes,
+)
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.stats.stats_columns import StatColumn
@@ -67,7 +74,7 @@ def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
         order.append((name, "descending" if descending else "ascending"))
 
     for column in columns:
-        values = _at(rows, column.physical)
+        values = nested_value(rows.column(column.physical[0]), column.physical[1:])
         if values.null_count:
             add(pc.is_null(values), column.nulls_first)
         if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
@@ -79,15 +86,6 @@ def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
     # Arrow's sort is not stable.
     add(pa.chunked_array([pa.array(range(rows.num_rows), pa.int64())]), False)
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
-
-
-def _at(rows: pa.Table, path: Sequence[str]) -> pa.ChunkedArray:
-    """The column of a leaf by its names; null where a struct around it is null."""
-    values = rows.column(path[0])
-    for name in path[1:]:
-        kind = values.type.field(name).type
-        values = pa.chunked_array([pc.struct_field(each, [name]) for each in values.chunks], kind)
-    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +391,7 @@ class _Writer:
             return {}
         found = {}
         for path in [column.physical for column in self._layout.bloom]:
-            values = _at(rows, path)
+            values = nested_value(rows.column(path[0]), path[1:])
             found[".".join(path)] = int(pc.count_distinct(values).as_py())
         return found
 

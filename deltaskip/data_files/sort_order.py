@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from deltaskip.arguments import flag
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
-from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
@@ -113,15 +112,12 @@ def table_sort_order(properties: Mapping[str, str], table: str) -> tuple[SortOrd
 
     Raises SchemaError for a malformed property.
     """
-    text = properties.get(SORT_ORDER_KEY)
-    if text is None:
-        return ()
     try:
-        return sort_order_of(parse_json(text), SORT_ORDER_KEY)
-    except (ValueError, TypeError) as error:
+        return sort_order_of(TableProperties(properties, table).sort_order, SORT_ORDER_KEY)
+    except InvalidArgument as error:
         raise SchemaError(
             f'The property {SORT_ORDER_KEY} of {table} must be a JSON list of columns such as "ts DESC", not '
-            f"{text!r}: set it to one, or remove it."
+            f"{properties[SORT_ORDER_KEY]!r}: set it to one, or remove it."
         ) from error
 
 

@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from deltaskip.delta import argument_checks
+from deltaskip.delta import argument_checks, table_operations
 from deltaskip.delta.argument_checks import (
     assignments,
     boolean_argument,
@@ -26,18 +26,6 @@ from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
 from deltaskip.delta.creating import converted
 from deltaskip.delta.locations import opened, opened_by_name
 from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
-from deltaskip.delta.table_operations import (
-    add_feature_support,
-    cloned,
-    drop_feature_support,
-    hours_or_none,
-    moment_of,
-    restored_to_timestamp,
-    restored_to_version,
-    upgrade,
-    user_metadata,
-    vacuum_as_session,
-)
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.maintenance.optimize.optimize import optimize
@@ -53,18 +41,8 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_sql
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.statements.answers import rows
+from deltaskip.table import delta_rows
 from deltaskip.table import table as tables
-from deltaskip.table.delta_rows import (
-    AFFECTED,
-    DETAIL,
-    HISTORY,
-    MERGED,
-    OPTIMIZED,
-    detail_row,
-    history_rows,
-    merged_row,
-    optimized_row,
-)
 from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 from deltaskip.txn.write_options import WriteOptions
 
@@ -183,12 +161,17 @@ class DeltaTable(Unpicklable):
             limit: Maximum number of commits. The default is all.
         """
         with spark_errors():
-            return arrow_frame(self._spark, rows(HISTORY, history_rows(self._table.refresh().history(limit))))
+            return arrow_frame(
+                self._spark, rows(delta_rows.HISTORY, delta_rows.history_rows(self._table.refresh().history(limit)))
+            )
 
     def detail(self) -> DataFrame:
         """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
         with spark_errors():
-            return arrow_frame(self._spark, rows(DETAIL, [detail_row(self._table.refresh().detail(), self._name)]))
+            return arrow_frame(
+                self._spark,
+                rows(delta_rows.DETAIL, [delta_rows.detail_row(self._table.refresh().detail(), self._name)]),
+            )
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol. Versions are never lowered.
@@ -199,7 +182,7 @@ class DeltaTable(Unpicklable):
         integer_argument("readerVersion", readerVersion)
         integer_argument("writerVersion", writerVersion)
         with spark_errors():
-            upgrade(self._table, readerVersion, writerVersion)
+            table_operations.upgrade(self._table, readerVersion, writerVersion)
 
     def addFeatureSupport(self, featureName: str) -> None:
         """Add a table feature to the protocol, with the features that it requires.
@@ -209,7 +192,7 @@ class DeltaTable(Unpicklable):
         """
         string_argument("featureName", featureName)
         with spark_errors():
-            add_feature_support(self._table, featureName)
+            table_operations.add_feature_support(self._table, featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Remove a table feature from the protocol, and its uses from the table.
@@ -224,7 +207,7 @@ class DeltaTable(Unpicklable):
         string_argument("featureName", featureName)
         truncate = False if truncateHistory is None else boolean_argument("truncateHistory", truncateHistory)
         with spark_errors():
-            drop_feature_support(self._table, featureName, truncate)
+            table_operations.drop_feature_support(self._table, featureName, truncate)
 
     def delete(self, condition: str | Column | None = None) -> DataFrame | None:
         """Delete the rows for which a condition is true, or all rows without a condition.
@@ -237,7 +220,9 @@ class DeltaTable(Unpicklable):
         """
         argument_checks.condition(condition)
         with spark_errors():
-            result = self._table.delete(self._own(condition), self._spark, user_metadata=user_metadata(self._spark))
+            result = self._table.delete(
+                self._own(condition), self._spark, user_metadata=table_operations.user_metadata(self._spark)
+            )
             return _affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
 
     def update(
@@ -259,7 +244,7 @@ class DeltaTable(Unpicklable):
                 # delta-spark accepts it, and changes nothing.
                 return _affected_frame(self._spark, 0)
             given = {self._own(name): self._own(value) for name, value in values.items()}
-            where, note = self._own(condition), user_metadata(self._spark)
+            where, note = self._own(condition), table_operations.user_metadata(self._spark)
             result = self._table.update(given, where, self._spark, user_metadata=note)
             return _affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
 
@@ -284,7 +269,7 @@ class DeltaTable(Unpicklable):
                 target_alias=self._alias,
                 schema_mode=mode,
                 spark=self._spark,
-                user_metadata=user_metadata(self._spark),
+                user_metadata=table_operations.user_metadata(self._spark),
             )
 
         return DeltaMergeBuilder(self._spark, begin, self._table.uri)
@@ -305,9 +290,9 @@ class DeltaTable(Unpicklable):
         Returns:
             An empty DataFrame, as delta-spark does.
         """
-        hours = hours_or_none(retentionHours)
+        hours = table_operations.hours_or_none(retentionHours)
         with spark_errors():
-            return vacuum_as_session(self._spark, self._table, hours)
+            return table_operations.vacuum_as_session(self._spark, self._table, hours)
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Make an earlier version the latest again.
@@ -320,7 +305,7 @@ class DeltaTable(Unpicklable):
         """
         number_argument("version", version)
         with spark_errors():
-            return restored_to_version(self._spark, self._table, version)
+            return table_operations.restored_to_version(self._spark, self._table, version)
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Make the latest version at a time the latest again.
@@ -333,7 +318,7 @@ class DeltaTable(Unpicklable):
         """
         string_argument("timestamp", timestamp)
         with spark_errors():
-            return restored_to_timestamp(self._spark, self._table, timestamp)
+            return table_operations.restored_to_timestamp(self._spark, self._table, timestamp)
 
     def clone(
         self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
@@ -389,8 +374,8 @@ class DeltaTable(Unpicklable):
         self, target: str, shallow: bool, replace: bool, properties: dict[str, str] | None, at: int | str | None = None
     ) -> DeltaTable:
         with spark_errors():
-            moment = moment_of(self._spark, at) if isinstance(at, str) else at
-            made = cloned(self._spark, self._table, target, shallow, replace, properties, moment)
+            moment = table_operations.moment_of(self._spark, at) if isinstance(at, str) else at
+            made = table_operations.cloned(self._spark, self._table, target, shallow, replace, properties, moment)
         return DeltaTable(self._spark, *made)
 
     def _own(self, value: Any) -> Any:
@@ -491,7 +476,7 @@ class DeltaMergeBuilder(Unpicklable):
             builder = self._begin(self._evolves)
             for add in self._clauses:
                 builder = add(builder)
-            return arrow_frame(self._spark, rows(MERGED, [merged_row(builder.execute().metrics)]))
+            return arrow_frame(self._spark, rows(delta_rows.MERGED, [delta_rows.merged_row(builder.execute().metrics)]))
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
         builder = DeltaMergeBuilder(self._spark, self._begin, self._table, self._unrun)
@@ -515,7 +500,7 @@ def _affected_frame(spark: SparkSession, count: int) -> DataFrame | None:
         spark: The session.
         count: The number of rows; -1 if it is unknown.
     """
-    return None if is_classic(spark) else arrow_frame(spark, rows(AFFECTED, [(count,)]))
+    return None if is_classic(spark) else arrow_frame(spark, rows(delta_rows.AFFECTED, [(count,)]))
 
 
 @door
@@ -558,11 +543,11 @@ class DeltaOptimizeBuilder(Unpicklable):
             zone = time_zone_of(self._spark)
             predicates = tuple(_text(parse_sql(each)) for each in self._where)
             request = OptimizeRequest(where, zorder_by=tuple(columns), time_zone=zone, predicates=predicates)
-            recorded = WriteOptions(user_metadata=user_metadata(self._spark))
+            recorded = WriteOptions(user_metadata=table_operations.user_metadata(self._spark))
             result = optimize(table.snapshot, request, self._spark, recorded)
             table.refresh()
-            row = optimized_row(table.snapshot, result, _parallelism(self._spark))
-            return arrow_frame(self._spark, rows(OPTIMIZED, [row]))
+            row = delta_rows.optimized_row(table.snapshot, result, _parallelism(self._spark))
+            return arrow_frame(self._spark, rows(delta_rows.OPTIMIZED, [row]))
 
 
 def _parallelism(spark: SparkSession) -> int:

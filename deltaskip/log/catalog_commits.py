@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.file_names import commit_name
-from deltaskip.storage import CatalogLog, FileInfo, Storage, join
+from deltaskip.storage import LOG_FOLDER, CatalogLog, FileInfo, Storage, join
 from deltaskip.storage.catalog_storage import storage_below
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.unsynced import Unsynced
 
 if TYPE_CHECKING:
@@ -62,11 +61,11 @@ class CatalogCommits(CatalogLog, Protocol):
             version: Version of the commit.
             text: Its text, if it directly follows `latest`.
         """
-        ...
+        return
 
     def publish(self, version: int) -> None:
         """Copy ratified commits up to a version into `_delta_log`, in order, and tell the catalog."""
-        ...
+        return
 
     def permits(self, operation: Maintenance) -> bool:
         """Whether the catalog permits the maintenance."""

@@ -22,8 +22,7 @@ from deltaskip.log.tail import tail_of
 from deltaskip.path_bytes import encoded
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
-from deltaskip.storage import FileInfo, join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, FileInfo, join
 
 # Each commit's checksum counts all files again, so that an error cannot spread from one checksum to the next. Up to
 # this number of files, counting takes less time than the commit.

@@ -26,10 +26,10 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import FileInfo, join, storage_below
+from deltaskip.storage import LOG_FOLDER, FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
+from deltaskip.storage.interface import entries_of
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
 # By the root of a table whose log had nothing to delete: its id, the cut-off, and the oldest commit.
@@ -130,10 +130,7 @@ def _staged_until(snapshot: Snapshot, version: int) -> list[FileInfo]:
     """Staged commits up to a version. # PROTOCOL, Metadata Cleanup: of catalog-managed tables"""
     if not is_managed(snapshot.storage):
         return []
-    try:
-        staged = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER, STAGED_FOLDER), "")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    staged = entries_of(snapshot.storage, join(snapshot.root, LOG_FOLDER, STAGED_FOLDER))
     until = version_prefix(version + 1)
     return [info for info in staged if info.is_file and _STAGED.fullmatch(info.name) and info.name < until]
 
@@ -180,10 +177,7 @@ def left_over_files(snapshot: Snapshot, before_ms: int) -> list[str]:
     """
     found = []
     for folder in (LOG_FOLDER, f"{LOG_FOLDER}/{SIDECAR_FOLDER}", f"{LOG_FOLDER}/{STAGED_FOLDER}"):
-        try:
-            entries = storage_below(snapshot.storage).list_from(join(snapshot.root, folder), "")
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+        entries = entries_of(storage_below(snapshot.storage), join(snapshot.root, folder))
         found += [f"{folder}/{each.name}" for each in entries if each.is_file and _is_left_over(each, before_ms)]
     paths = arrow_array(found, pa.string())
     allowed: list[str] = paths.filter(deletable(snapshot.storage, snapshot.root, paths, log_names)).to_pylist()
@@ -195,11 +189,7 @@ def unneeded_sidecars(snapshot: Snapshot, before_ms: int) -> list[FileInfo]:
 
     There are none if a checkpoint cannot be read, because its sidecars are not known. Raises StorageError.
     """
-    folder = join(snapshot.root, LOG_FOLDER, SIDECAR_FOLDER)
-    try:
-        sidecars = snapshot.storage.list_from(folder, "")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    sidecars = entries_of(snapshot.storage, join(snapshot.root, LOG_FOLDER, SIDECAR_FOLDER))
     old = [info for info in sidecars if info.is_file and info.modified_ms < before_ms and info.name.isprintable()]
     paths = arrow_array([f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{info.name}" for info in old], pa.string())
     allowed = deletable(snapshot.storage, snapshot.root, paths, log_names).to_pylist()

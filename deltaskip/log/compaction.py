@@ -14,9 +14,8 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log.commit import Commits, members_of
 from deltaskip.log.file_names import Kind, LogFile, commit_name
 from deltaskip.log.replay import repeated_key
+from deltaskip.log.state_actions import STATE_KEYS
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
-
-_KEY_MEMBER = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
 
 
 def cover(
@@ -74,7 +73,7 @@ def require_reconciled(commits: Commits) -> None:
             continue
         place = arrow_scalar(ordinal, commits.actions["commit"].type)
         files = commits.actions.filter(pc.equal(commits.actions["commit"], place))
-        states = [action for action in commits.others if action.commit == ordinal and action.name in _KEY_MEMBER]
+        states = [action for action in commits.others if action.commit == ordinal and action.name in STATE_KEYS]
         if not len(files) and not states:
             raise _not_usable(commits.root, file, "has no actions")
         repeated = repeated_key(files)
@@ -82,7 +81,7 @@ def require_reconciled(commits: Commits) -> None:
             raise _unreconciled(commits.root, file, f"the file {repeated}")
         seen: set[tuple[str, str]] = set()
         for action in states:
-            member = _KEY_MEMBER[action.name]
+            member = STATE_KEYS[action.name]
             value = "" if member is None else str(members_of(commits, action).get(member))
             if (action.name, value) in seen:
                 raise _unreconciled(commits.root, file, f"{action.name} {value}".rstrip())

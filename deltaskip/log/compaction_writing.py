@@ -17,9 +17,8 @@ from deltaskip.log.file_names import version_prefix
 from deltaskip.log.segment import list_commits
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import STATE_KEYS
-from deltaskip.storage import join
+from deltaskip.storage import LOG_FOLDER, join
 from deltaskip.storage.interface import FileExists
-from deltaskip.storage.location import LOG_FOLDER
 
 COMPACTED_COMMITS = 20
 """The number of commits in a compaction. Tables whose checkpoints are not further apart have none."""

@@ -5,8 +5,7 @@ from enum import Enum
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import LONG_MAX
-from deltaskip.storage import FileInfo
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, FileInfo
 
 # A table must not be created below these folders: other clients treat every file in them as part of the outer table.
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, CHANGE_FOLDER, "_delta_index", "_symlink_format_manifest"))

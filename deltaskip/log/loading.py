@@ -39,9 +39,8 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.settings import options
 from deltaskip.sparkexpr.types import DataType, leaves
-from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
-from deltaskip.storage.interface import IN_FLIGHT, CutShort
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, is_local, join, parent
+from deltaskip.storage.interface import IN_FLIGHT, CutShort, entries_of
 from deltaskip.warning import warn
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
@@ -119,10 +118,7 @@ def _warn_of_unpublished(snapshot: Snapshot) -> None:
     if not has_feature(snapshot.protocol, "coordinatedCommits-preview"):
         return
     folder = join(snapshot.root, LOG_FOLDER, _UNPUBLISHED_FOLDER)
-    try:
-        listed = list(snapshot.storage.list_from(folder, version_prefix(snapshot.version + 1)))
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    listed = entries_of(snapshot.storage, folder, version_prefix(snapshot.version + 1))
     versions = [int(each.name[:20]) for each in listed if each.is_file and _UNPUBLISHED.fullmatch(each.name)]
     if versions:
         warn(

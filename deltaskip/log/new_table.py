@@ -14,8 +14,8 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.path_bytes import real_path
-from deltaskip.storage import Storage, is_local, join
-from deltaskip.storage.location import LOG_FOLDER, split_authority
+from deltaskip.storage import LOG_FOLDER, Storage, is_local, join, split_authority
+from deltaskip.storage.interface import entries_of
 
 BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""
@@ -85,11 +85,7 @@ def _data_in(storage: Storage, folder: str) -> Iterator[str]:
 
     Other files may be meant for `add_files`.
     """
-    try:
-        listed = storage.list_from(folder, "")
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in listed:
+    for entry in entries_of(storage, folder):
         if not entry.is_file and "=" in entry.name[1:]:
             yield from (f"{entry.name}/{name}" for name in _data_in(storage, join(folder, entry.name)))
         elif entry.is_file and entry.name.startswith("part-") and entry.name.endswith(".parquet"):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from deltaskip import storage as s
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.catalog_commits import Maintenance, is_managed, published_path
@@ -16,18 +17,7 @@ from deltaskip.log.stats_provenance import Writers
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import FloatBounds
-from deltaskip.storage import (
-    HADOOP_SCHEMES,
-    CatalogStorage,
-    FileInfo,
-    LocalStorage,
-    Storage,
-    join,
-    open_storage,
-    scheme_of,
-    storage_below,
-)
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
 
@@ -68,9 +58,9 @@ class PortableSnapshot:
         Raises:
             UnsupportedFeature: Another process cannot read the log, as it is read through the JVM of this process.
         """
-        storage = storage_below(snapshot.storage)
-        elsewhere = isinstance(storage, LocalStorage | ObjectStorage | ArrowStorage)
-        if not elsewhere or scheme_of(snapshot.root) in HADOOP_SCHEMES:
+        storage = s.storage_below(snapshot.storage)
+        elsewhere = isinstance(storage, s.LocalStorage | ObjectStorage | ArrowStorage)
+        if not elsewhere or s.scheme_of(snapshot.root) in s.HADOOP_SCHEMES:
             raise UnsupportedFeature(
                 f"Version {snapshot.version} of {snapshot.table_root} cannot be planned by the executors of Spark: its "
                 f"files are read through the JVM of this process, which executors do not have. Leave out "
@@ -101,9 +91,11 @@ class PortableSnapshot:
         """Return a snapshot whose files are exactly `adds` (FILE_SCHEMA). opened: what `opened` has returned."""
         return self._known(Snapshot.of_files(opened, self.metadata, adds))
 
-    def _storage(self) -> Storage:
-        storage = open_storage(self.root, self.options)[0]
-        return CatalogStorage(lambda: storage, _RatifiedLog(join(self.root, LOG_FOLDER))) if self.managed else storage
+    def _storage(self) -> s.Storage:
+        storage = s.open_storage(self.root, self.options)[0]
+        return (
+            s.CatalogStorage(lambda: storage, _RatifiedLog(s.join(self.root, LOG_FOLDER))) if self.managed else storage
+        )
 
     def _known(self, snapshot: Snapshot) -> Snapshot:
         if self.writers is not None:
@@ -126,7 +118,7 @@ class _RatifiedLog:
     def permits(self, operation: Maintenance) -> bool:
         return False
 
-    def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
+    def entries(self, storage: s.Storage, directory: str, start_name: str) -> list[s.FileInfo]:
         raise _not_here()
 
     def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:

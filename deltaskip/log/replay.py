@@ -165,7 +165,7 @@ def repeated_key(actions: pa.Table) -> str | None:
     """Return a path with two actions of one logical file, or with two adds; None if the actions are reconciled."""
     paths = canonical_paths(arrow_values.one_chunk(actions["path"]))
     adds = paths.filter(pc.invert(arrow_values.one_chunk(actions["is_remove"])))
-    keys = file_keys(paths, pc.fill_null(vector_ids(actions["deletion_vector"]), arrow_values.NOTHING))
+    keys = keys_of_files(paths, actions["deletion_vector"])
     for values in (adds, keys):
         counts = values.value_counts()
         again = counts.field("values").filter(
@@ -195,6 +195,11 @@ def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> t
     plain = pc.is_null(of_removes)
     with_dv = pc.invert(plain)
     return paths.filter(plain), file_keys(paths.filter(with_dv), of_removes.filter(with_dv))
+
+
+def keys_of_files(paths: pa.Array, vectors: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the key of each logical file by its canonical path and its deletion vector, as logged."""
+    return file_keys(paths, pc.fill_null(vector_ids(vectors), arrow_values.NOTHING))
 
 
 def file_keys(paths: pa.Array, ids: pa.Array) -> pa.Array:

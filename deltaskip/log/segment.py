@@ -7,8 +7,7 @@ from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file, restore_or_go_back, version_prefix
 from deltaskip.records import dataclass
-from deltaskip.storage import FileInfo, Storage, join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, FileInfo, Storage, join
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
-from deltaskip.features.support_checks import check_format, check_readable
+from deltaskip.features.support_checks import CommitSummary, check_format, check_readable, check_writable
 from deltaskip.fork_safety import cached_property
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.adds import AddGroup
@@ -32,6 +32,7 @@ from deltaskip.schema.properties import FloatBounds, TableProperties
 from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, parse_schema
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.stats.parsed_stats import instant_bounds
+from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.storage import Storage, uri_of
 from deltaskip.warning import warn
 
@@ -311,6 +312,23 @@ class Snapshot(Unpicklable):
         with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
             counts = pool.map(lambda where: self.add_group(*where).count_live(superseded), groups)
             return sum(counts) + len(self.commit_adds)
+
+    def indexed_columns(
+        self, properties: Mapping[str, str] | None = None, columns: Sequence[str] | None = None
+    ) -> tuple[StatColumn, ...]:
+        """Return `stats_columns.indexed_columns` of this version. properties: In place of the table's."""
+        return indexed_columns(
+            self.schema,
+            partition_columns=self.partition_columns,
+            mapping_mode=self.mapping_mode,
+            properties=self.properties if properties is None else properties,
+            columns=columns,
+        )
+
+    def check_writable(self, summary: CommitSummary) -> None:
+        """Raise UnsupportedFeature if the features of the table do not allow a commit."""
+        where = f"Version {self.version} of {self.root}"
+        check_writable(self.protocol, self.table_properties, self.schema, where, summary)
 
     def totals(self, newer: Replay = EMPTY) -> tuple[int, int]:
         """Return the number of active files and their bytes, after a newer commit if one is given.

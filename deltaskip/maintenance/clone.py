@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltaskip import actions
 from deltaskip.actions.paths import encode_location
 from deltaskip.errors import InvalidArgument, OptionAdvice, TableNotFound
-from deltaskip.features import CommitSummary, check_writable
+from deltaskip.features import CommitSummary
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
 from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features, without_feature_properties
 from deltaskip.features.registry import features_of
@@ -24,14 +24,7 @@ from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
 from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import already_exists, before_creation, check_no_files, check_no_table
-from deltaskip.maintenance.copied_state import (
-    clustering_after,
-    files_without,
-    keys_of,
-    merged_metadata,
-    merged_protocol,
-    with_data_change,
-)
+from deltaskip.maintenance import copied_state
 from deltaskip.path_bytes import real_path
 from deltaskip.schema.properties import TableProperties, check_given_property
 from deltaskip.sparkexpr.collations import DOMAIN as COLLATIONS_DOMAIN
@@ -109,10 +102,7 @@ def clone(
     else:
         files, removed = _replace(transaction, source, target, metadata, features)
         if len(removed):
-            where = f"Version {target.version} of {target.root}"
-            check_writable(
-                target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
-            )
+            target.check_writable(CommitSummary(removes_rows=True))
     milliseconds = current_ms()
     transaction.remove(*(actions.remove_of(add, milliseconds) for add in actions.add_actions(removed)))
     # The clone assigns new row ids.
@@ -194,34 +184,32 @@ def _replace(
     """
     transaction.read("true")
     given = replace(metadata, name=target.metadata.name, description=target.metadata.description)
-    merged = merged_metadata(target, given, source)
+    merged = copied_state.merged_metadata(target, given, source)
     configuration = merged.configuration
     if TableProperties(configuration, target.root).row_tracking:
         configuration = with_materialized_columns(configuration)
     merged = replace(merged, configuration=configuration)
-    transaction.set_metadata(merged, keep_collations=False)
-    protocol = merged_protocol(target.protocol, _protocol(source.protocol))
+    protocol = copied_state.merged_protocol(target.protocol, _protocol(source.protocol))
     protocol = protocol_for(protocol, TableProperties(configuration, target.root), source.schema)
-    protocol = with_features(protocol, features)
-    if protocol != target.protocol:
-        transaction.set_protocol(protocol)
-    clustering = clustering_after(target, source)
-    if clustering is not None:
-        transaction.changes.put_domain(clustering)
+    transaction.set_metadata(merged, keep_collations=False)
+    copied_state.copy_protocol_and_clustering(transaction, source, with_features(protocol, features))
     collations = source.domains.get(COLLATIONS_DOMAIN)
     if collations is not None:
         transaction.changes.put_domain(collations)
     files = _absolute(source, source.adds())
-    before, after = keys_of(target, target.adds(["path", "deletion_vector"])), keys_of(target, files)
+    before, after = (
+        copied_state.keys_of(target, target.adds(["path", "deletion_vector"])),
+        copied_state.keys_of(target, files),
+    )
     new = files.filter(pc.invert(pc.is_in(after, value_set=before)))
-    return new, files_without(target, after)
+    return new, copied_state.files_without(target, after)
 
 
 def _absolute(source: Snapshot, files: pa.Table) -> pa.Table:
     """The files with absolute paths, also for deletion vectors; they change data."""
     position = actions.FILE_SCHEMA.get_field_index("path")
     paths = _logged(source, one_chunk(files["path"]))
-    files = with_data_change(files).set_column(position, actions.FILE_SCHEMA.field(position), paths)
+    files = copied_state.with_data_change(files).set_column(position, actions.FILE_SCHEMA.field(position), paths)
     vectors = one_chunk(files["deletion_vector"])
     if vectors.null_count == len(vectors):
         return files

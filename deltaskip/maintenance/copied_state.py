@@ -18,10 +18,11 @@ from deltaskip.features.identity_columns import keep_marks
 from deltaskip.features.registry import FEATURES, features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log import Snapshot
-from deltaskip.log.replay import file_keys
+from deltaskip.log.replay import keys_of_files
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import schema_to_json
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, TRUE, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import TRUE, one_chunk
+from deltaskip.txn.transaction import Transaction
 
 _BATCH_ROWS = 1 << 16
 _IN_COMMIT_TIMESTAMPS = (
@@ -33,6 +34,16 @@ _IN_COMMIT_TIMESTAMPS = (
 _KEPT = (*MATERIALIZED_COLUMNS, *_IN_COMMIT_TIMESTAMPS)
 # A restored or cloned table keeps the greater value of these properties, which never decrease.
 _GREATER = (TableProperties.max_column_id, TableProperties.checkpoint_protection_version)
+
+
+def copy_protocol_and_clustering(transaction: Transaction, source: Snapshot, protocol: actions.Protocol) -> None:
+    """Give a table a protocol that is no lower than its own, and the clustering of the version that is copied to it."""
+    table = transaction.snapshot
+    if protocol != table.protocol:
+        transaction.set_protocol(protocol)
+    clustering = _clustering_after(table, source)
+    if clustering is not None:
+        transaction.changes.put_domain(clustering)
 
 
 def merged_metadata(table: Snapshot, source: actions.Metadata, schema_of: Snapshot) -> actions.Metadata:
@@ -67,8 +78,8 @@ def merged_protocol(table: actions.Protocol, source: actions.Protocol) -> action
     return with_features(table, known)
 
 
-def clustering_after(table: Snapshot, source: Snapshot) -> actions.DomainMetadata | None:
-    """Return the domain that clusters the table like the source; None if it already is."""
+def _clustering_after(table: Snapshot, source: Snapshot) -> actions.DomainMetadata | None:
+    """The domain that clusters the table like the source; None if it already is."""
     now, then = table.domains.get(CLUSTERING_DOMAIN), source.domains.get(CLUSTERING_DOMAIN)
     if then is None:
         return None if now is None else clustering_domain([])
@@ -77,8 +88,7 @@ def clustering_after(table: Snapshot, source: Snapshot) -> actions.DomainMetadat
 
 def keys_of(snapshot: Snapshot, files: Mapping[str, pa.Array] | pa.RecordBatch | pa.Table) -> pa.Array:
     """Return the key of each logical file: path and deletion vector."""
-    ids = pc.fill_null(actions.dv_ids(files["deletion_vector"]), NOTHING)
-    return file_keys(actions.table_keys(snapshot.table_root, one_chunk(files["path"])), ids)
+    return keys_of_files(actions.table_keys(snapshot.table_root, one_chunk(files["path"])), files["deletion_vector"])
 
 
 def files_without(snapshot: Snapshot, others: pa.Array) -> pa.Table:

@@ -24,9 +24,8 @@ from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import UNIFORM_KEY
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
-from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.interface import IN_FLIGHT
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
 
@@ -197,7 +196,10 @@ def other_tables(storage: Storage, root: str, paths: pa.Array) -> list[str]:
         while folder and folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return [folder for folder in sorted(folders) if _listed(storage, root, f"{folder}/{LOG_FOLDER}")]
+    found = sorted(folders)
+    with ThreadPoolExecutor(IN_FLIGHT, "deltaskip") as pool:
+        logs = pool.map(lambda folder: _listed(storage, root, f"{folder}/{LOG_FOLDER}"), found)
+        return [folder for folder, log in zip(found, logs, strict=True) if log]
 
 
 def with_sizes(root: str, files: pa.Table) -> pa.Table:

@@ -25,7 +25,6 @@ from deltaskip.log import Snapshot
 from deltaskip.maintenance.recompute.recomputed import IndexedKeys
 from deltaskip.path_bytes import encoded
 from deltaskip.progress import Progress, table_name
-from deltaskip.reading.selected_columns import nested_value
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
@@ -36,10 +35,11 @@ from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter, Sorte
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, nested_value, no_rows, one_chunk
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import join
 from deltaskip.storage.gate import delete_files
+from deltaskip.storage.interface import entries_of
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.temporary_names import TEMPORARY
 from deltaskip.warning import warn
@@ -124,10 +124,7 @@ def unneeded_parts(snapshot: Snapshot, before_ms: int) -> list[str]:
         snapshot: The latest version of the table.
         before_ms: The time, in milliseconds since the epoch.
     """
-    try:
-        listed = snapshot.storage.list_from(join(snapshot.root, KEY_FOLDER), "")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    listed = entries_of(snapshot.storage, join(snapshot.root, KEY_FOLDER))
     old = [each.name for each in listed if each.is_file and each.modified_ms < before_ms]
     names_of_ours = _names(arrow_array([f"{KEY_FOLDER}/{name}" for name in old], pa.string())).to_pylist()
     old = [name for name, is_ours in zip(old, names_of_ours, strict=True) if is_ours]

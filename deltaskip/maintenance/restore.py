@@ -14,18 +14,11 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DeletionVectorDescriptor, add_actions, hadoop_paths, remove_of
 from deltaskip.errors import DataFileMissing, OptionAdvice, UnsupportedFeature
-from deltaskip.features import CommitSummary, check_writable
+from deltaskip.features import CommitSummary
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.deletion_vectors import vector_location
-from deltaskip.maintenance.copied_state import (
-    clustering_after,
-    files_without,
-    keys_of,
-    merged_metadata,
-    merged_protocol,
-    with_data_change,
-)
+from deltaskip.maintenance import copied_state
 from deltaskip.progress import ProgressCallback
 from deltaskip.sparkexpr.values.arrow_values import exact_sum, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
@@ -97,34 +90,29 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCa
         )
     before, count, size = _keys(source)
     now, _, _ = _keys(latest)
-    restored = files_without(source, now)
-    removed = files_without(latest, before)
+    restored = copied_state.files_without(source, now)
+    removed = copied_state.files_without(latest, before)
     if len(removed):
-        where = f"Version {latest.version} of {latest.root}"
-        summary = CommitSummary(removes_rows=True)
-        check_writable(latest.protocol, latest.table_properties, latest.schema, where, summary)
+        latest.check_writable(CommitSummary(removes_rows=True))
     if progress is not None:
         _check_files_exist(source, restored, progress)
     transaction.read("true")
     transaction.changes.copies_state = True
     transaction.changes.may_be_empty = True
-    metadata = merged_metadata(latest, source.metadata, source)
+    metadata = copied_state.merged_metadata(latest, source.metadata, source)
     if metadata != latest.metadata:
         transaction.set_metadata(metadata, keep_collations=False)
-    protocol = merged_protocol(latest.protocol, source.protocol)
-    if protocol != latest.protocol:
-        transaction.set_protocol(protocol)
-    clustering = clustering_after(latest, source)
-    if clustering is not None:
-        transaction.changes.put_domain(clustering)
+    copied_state.copy_protocol_and_clustering(
+        transaction, source, copied_state.merged_protocol(latest.protocol, source.protocol)
+    )
     milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
-    transaction.add_written(*add_actions(with_data_change(restored)))
+    transaction.add_written(*add_actions(copied_state.with_data_change(restored)))
     return {
         "numRestoredFiles": len(restored),
-        "restoredFilesSize": _size(restored),
+        "restoredFilesSize": exact_sum(restored["size"]),
         "numRemovedFiles": len(removed),
-        "removedFilesSize": _size(removed),
+        "removedFilesSize": exact_sum(removed["size"]),
         "numOfFilesAfterRestore": count,
         "tableSizeAfterRestore": size,
     }
@@ -134,14 +122,10 @@ def _keys(snapshot: Snapshot) -> tuple[pa.Array, int, int]:
     """The keys of the files, their number and size."""
     parts, size = [pa.nulls(0, pa.string())], 0
     for adds in snapshot.add_batches(_BATCH_ROWS, ["path", "deletion_vector", "size"]):
-        parts.append(keys_of(snapshot, adds))
+        parts.append(copied_state.keys_of(snapshot, adds))
         size += exact_sum(adds["size"])
     keys = pa.concat_arrays(parts)
     return keys, len(keys), size
-
-
-def _size(files: pa.Table) -> int:
-    return exact_sum(files["size"])
 
 
 def _check_files_exist(source: Snapshot, files: pa.Table, progress: Callable[[str, int, int], None]) -> None:

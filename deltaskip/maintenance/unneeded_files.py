@@ -6,7 +6,6 @@ import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,26 +22,16 @@ from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
-from deltaskip.maintenance.folder_listing import (
-    LISTED,
-    Folders,
-    HiddenNames,
-    files_of_inventory,
-    files_of_table,
-    is_temporary,
-    other_tables,
-    with_sizes,
-)
+from deltaskip.maintenance import folder_listing
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, is_not_false, is_true, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
+from deltaskip.storage import LOG_FOLDER, LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 from deltaskip.storage.interface import read_whole
-from deltaskip.storage.location import LOG_FOLDER
 
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 _MOST_LINKS = 40
@@ -53,7 +42,6 @@ _LAST_MEMBER = "latestCommitVersionOutsideOfRetentionWindow"
 # The number of files that are compared with the needed ones at once: each comparison hashes the needed ones again.
 _COMPARED = 1 << 20
 _COMMITS_AT_ONCE = 100
-_PARALLEL_REQUESTS = 32
 _CDC = b'{"cdc":'
 _BATCH_ROWS = 1 << 16
 # The time of a remove is earlier than its commit, and may come from another clock.
@@ -73,7 +61,7 @@ class Unneeded:
     """
 
     files: pa.Table
-    folders: Folders
+    folders: folder_listing.Folders
     needed: NeededFiles
     through: int | None = None
 
@@ -117,14 +105,14 @@ def _listed(
     progress: ProgressCallback,
     chosen: pa.Array | None = None,
     inventory: pa.Table | None = None,
-) -> tuple[pa.Table, Folders]:
+) -> tuple[pa.Table, folder_listing.Folders]:
     """The listed files that are old, not needed, and may be deleted.
 
     chosen: Keys of the files in question. inventory: As for `unneeded_by_listing`.
     """
-    folders, parts = Folders(), list[pa.Table]()
+    folders, parts = folder_listing.Folders(), list[pa.Table]()
     pending, listed, unlisted = list[pa.Table](), 0, needed.names
-    hidden, limit = HiddenNames.of(snapshot), arrow_scalar(cutoff_ms, pa.int64())
+    hidden, limit = folder_listing.HiddenNames.of(snapshot), arrow_scalar(cutoff_ms, pa.int64())
 
     def compare() -> None:
         nonlocal unlisted
@@ -139,9 +127,9 @@ def _listed(
 
     waiting = 0
     if inventory is None:
-        batches = files_of_table(snapshot.storage, snapshot.root, hidden, folders)
+        batches = folder_listing.files_of_table(snapshot.storage, snapshot.root, hidden, folders)
     else:
-        batches = iter([files_of_inventory(snapshot, inventory, hidden, folders)])
+        batches = iter([folder_listing.files_of_inventory(snapshot, inventory, hidden, folders)])
     for files in batches:
         pending.append(files)
         waiting += len(files)
@@ -152,21 +140,23 @@ def _listed(
             waiting = 0
     if pending:
         compare()
-    found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
+    found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], folder_listing.LISTED)
     if inventory is not None:
         # The list may lack the logs of other tables.
-        folders.tables += other_tables(snapshot.storage, snapshot.root, one_chunk(found["path"]))
+        folders.tables += folder_listing.other_tables(snapshot.storage, snapshot.root, one_chunk(found["path"]))
     found = _allowed(snapshot, found, folders, hidden)
-    found = _older(with_sizes(snapshot.root, found), limit)
+    found = _older(folder_listing.with_sizes(snapshot.root, found), limit)
     # A writer may be at work on a temporary file, whatever the retention is.
-    temporary = is_temporary(one_chunk(found["path"]))
+    temporary = folder_listing.is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():
         day = arrow_scalar(current_ms() - DAY_MS, pa.int64())
         found = found.filter(pc.or_(pc.invert(temporary), pc.less(found["modified_ms"], day)))
     return _without_other_names(snapshot, found, unlisted).sort_by("path"), folders
 
 
-def _allowed(snapshot: Snapshot, files: pa.Table, folders: Folders, hidden: HiddenNames) -> pa.Table:
+def _allowed(
+    snapshot: Snapshot, files: pa.Table, folders: folder_listing.Folders, hidden: folder_listing.HiddenNames
+) -> pa.Table:
     """The files that pass the check for hidden names, without files of other tables and targets of links."""
     paths = one_chunk(files["path"])
     allowed = deletable(snapshot.storage, snapshot.root, paths, hidden.visible)
@@ -194,7 +184,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
     versions = sorted(listing.commits)
     old = versions[: CommitTimes(storage, root, listing, versions).count_until(cutoff_ms - 1)]
     needed = needed_files(snapshot, cutoff_ms, forgotten_ms)
-    nothing = Unneeded(pa.Table.from_batches([], LISTED), Folders(), needed)
+    nothing = Unneeded(pa.Table.from_batches([], folder_listing.LISTED), folder_listing.Folders(), needed)
     if not old:
         return nothing
     last = _last_vacuum(snapshot)
@@ -222,32 +212,21 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
     if not storage.remote:
         # Only a listing shows links.
         found, _ = _listed(snapshot, needed, cutoff_ms, progress, pa.concat_arrays(keys))
-        return Unneeded(found, Folders(), needed, old[-1])
+        return Unneeded(found, folder_listing.Folders(), needed, old[-1])
     times = pa.repeat(arrow_scalar(0, pa.int64()), sum(map(len, keys)))
-    files = pa.table([pa.concat_arrays(keys), pa.concat_arrays(list(map(one_chunk, sizes))), times], LISTED)
+    files = pa.table(
+        [pa.concat_arrays(keys), pa.concat_arrays(list(map(one_chunk, sizes))), times], folder_listing.LISTED
+    )
     files = files.group_by("path").aggregate([("size", "max"), ("modified_ms", "max")])
-    files = files.select(["path", "size_max", "modified_ms_max"]).rename_columns(LISTED.names)
+    files = files.select(["path", "size_max", "modified_ms_max"]).rename_columns(folder_listing.LISTED.names)
     outside = pc.match_substring_regex(files["path"], _ABSOLUTE)
     files = files.filter(pc.invert(pc.or_(outside, pc.is_in(files["path"], value_set=needed.keys))))
     paths = pc.replace_substring_regex(one_chunk(files["path"]), r"^\./", "")
-    hidden, folders = HiddenNames.of(snapshot), Folders()
-    files = _allowed(snapshot, files.set_column(0, LISTED.field(0), paths), folders, hidden)
-    folders.tables += _tables_in(storage, root, one_chunk(files["path"]))
+    hidden, folders = folder_listing.HiddenNames.of(snapshot), folder_listing.Folders()
+    files = _allowed(snapshot, files.set_column(0, folder_listing.LISTED.field(0), paths), folders, hidden)
+    folders.tables += folder_listing.other_tables(storage, root, one_chunk(files["path"]))
     files = _allowed(snapshot, files, folders, hidden)
     return Unneeded(_without_other_names(snapshot, files, needed.names).sort_by("path"), folders, needed, old[-1])
-
-
-def _tables_in(storage: Storage, root: str, paths: pa.Array) -> list[str]:
-    """The folders above files, up to the root, that contain the log of another table."""
-    folders = set()
-    for folder in pc.unique(pc.replace_substring_regex(paths, r"/?[^/]*$", "")).to_pylist():
-        while folder and folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-    found = sorted(folders)
-    with ThreadPoolExecutor(_PARALLEL_REQUESTS, "deltaskip") as pool:
-        has_log = pool.map(lambda folder: storage.exists(join(root, folder, LOG_FOLDER)), found)
-        return [folder for folder, is_table in zip(found, has_log, strict=True) if is_table]
 
 
 def _change_files(text: bytes) -> Iterator[tuple[str, int]]:

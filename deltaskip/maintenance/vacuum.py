@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import InvalidArgument, OptionAdvice, StorageError
-from deltaskip.features import CommitSummary, check_maintainable, check_writable
+from deltaskip.features import CommitSummary, check_maintainable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
@@ -35,9 +35,9 @@ from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
+from deltaskip.storage import LOG_FOLDER
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.txn.transaction import Transaction
 
 _START, _END = "VACUUM START", "VACUUM END"
@@ -159,9 +159,8 @@ def _check_protocol(snapshot: Snapshot) -> None:
     # PROTOCOL, VACUUM Protocol Check (vacuumProtocolCheck): readers and writers check the write protocol before they
     # delete.
     """
-    where = f"Version {snapshot.version} of {snapshot.root}"
-    check_maintainable(snapshot.protocol, where)
-    check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, CommitSummary())
+    check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
+    snapshot.check_writable(CommitSummary())
 
 
 def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int, enforced: bool) -> None:

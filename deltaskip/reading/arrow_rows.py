@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from deltaskip.doors import door
 from deltaskip.log import same_table
-from deltaskip.progress import LOGGER, Progress, table_name
+from deltaskip.progress import Progress, table_name
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
@@ -23,7 +22,7 @@ from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.selected_columns import Paths, field_at, nested_value, with_fields
+from deltaskip.reading.selected_columns import Paths, field_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
 from deltaskip.records import dataclass
@@ -37,7 +36,7 @@ from deltaskip.sparkexpr.nodes import And, Node, columns_of, top_level_columns
 from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType, extension_metadata, storage_type
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside
-from deltaskip.sparkexpr.values.arrow_values import exact_sum
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, nested_value
 
 READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""
@@ -383,19 +382,16 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
     left = scan.limit
     if left == 0:
         return
-    begun, counts, rows = time.perf_counter(), ReadCounts(), 0
+    counts, rows = ReadCounts(), 0
     files = scan.files(columns=READ_COLUMNS)
-    planned = time.perf_counter()
+    counts.plan_ends()
     reader = RowReader.of(scan, len(files), counts, views=views)
     reader.rows.most = left if reader.matching is None else None
     total = exact_sum(files["size"])
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
         with same_table(scan.snapshot), reading as progress:
-            reads = reads_of(reader, files, options.read_piece_bytes, together=left is None)
-            remote = reader.rows.storage.remote
-            most = _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES
-            for batch in read_ahead(reads, most, progress.advance, remote):
+            for batch in _read_ahead(reader, files, progress.advance, together=left is None):
                 if left is not None:
                     batch = batch.slice(0, min(left, batch.num_rows))
                     left -= batch.num_rows
@@ -404,11 +400,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
                 if left == 0:
                     return
     finally:
-        skipped = scan.snapshot.num_files - len(files)
-        times = planned - begun, time.perf_counter() - planned
-        metrics = ScanMetrics(len(files), skipped, total, counts.row_groups, counts.skipped, rows, *times)
-        LOGGER.info("Read %s at version %s: %s", scan.snapshot.table_root, scan.snapshot.version, metrics)
-        finished(metrics)
+        finished(counts.metrics("Read", scan.snapshot, len(files), total, rows))
 
 
 def batches_of(
@@ -425,10 +417,15 @@ def batches_of(
     Raises:
         DeltaSkipError: As `arrow_batches`.
     """
-    reader = RowReader.of(scan, len(files), counts)
+    yield from _read_ahead(RowReader.of(scan, len(files), counts), files, done)
+
+
+def _read_ahead(
+    reader: RowReader, files: pa.Table, done: Callable[[int], object], together: bool = True
+) -> Iterator[pa.RecordBatch]:
     remote = reader.rows.storage.remote
-    reads = reads_of(reader, files, options.read_piece_bytes)
-    yield from read_ahead(reads, _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES, done, remote)
+    reads = reads_of(reader, files, options.read_piece_bytes, together)
+    return read_ahead(reads, _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES, done, remote)
 
 
 def _fields(scan: Scan) -> list[StructField]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from time import perf_counter
 from typing import Any
 
 from deltaskip.fork_safety import new_lock
+from deltaskip.log import Snapshot
+from deltaskip.progress import LOGGER
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
@@ -58,9 +61,10 @@ class ScanMetrics(Shown):
 
 
 class ReadCounts:
-    """Row groups that a read has seen so far; several threads may count."""
+    """Row groups that a read has seen so far; several threads may count. The read begins now."""
 
     def __init__(self) -> None:
+        self._begun = self._planned = perf_counter()
         self.row_groups = 0
         self.skipped = 0
         self._lock = new_lock()
@@ -70,3 +74,23 @@ class ReadCounts:
         with self._lock:
             self.row_groups += row_groups
             self.skipped += skipped
+
+    def plan_ends(self) -> None:
+        """Note that the files are known now."""
+        self._planned = perf_counter()
+
+    def metrics(self, what: str, snapshot: Snapshot, files: int, size: int, rows: int) -> ScanMetrics:
+        """Return, and log, the metrics of the read, which ends now.
+
+        Args:
+            what: The beginning of the line in the log.
+            snapshot: The table.
+            files: The number of files.
+            size: Their size in bytes.
+            rows: The number of rows that were returned.
+        """
+        others = snapshot.num_files - files
+        times = self._planned - self._begun, perf_counter() - self._planned
+        found = ScanMetrics(files, others, size, self.row_groups, self.skipped, rows, *times)
+        LOGGER.info("%s %s at version %s: %s", what, snapshot.table_root, snapshot.version, found)
+        return found

@@ -33,46 +33,20 @@ from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.recursion import deep
+from deltaskip.skipping import program as p
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.skipping.program import (
-    AllOf,
-    AnyOf,
-    CollatedBound,
-    CollatedPrefix,
-    Keep,
-    Leaf,
-    PartitionTerm,
-    Program,
-    Statistics,
-    Term,
-)
 from deltaskip.skipping.sought_values import Sought, SoughtValues
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.kernels import Lane, constant_lane
 from deltaskip.sparkexpr.types import VARIANT, MappingMode
 from deltaskip.sparkexpr.values import of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
+from deltaskip.stats import footer as f
 from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, stored_as
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.facts import ColumnFacts
-from deltaskip.stats.footer import (
-    COLUMNS,
-    DAMAGE,
-    GROUP_ROWS,
-    META,
-    MIN,
-    NULL_COUNT,
-    NUM_VALUES,
-    STATISTICS,
-    Footer,
-    FooterColumn,
-    OpenSource,
-    Planner,
-    footer_facts,
-    read_footer,
-)
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.stats_columns import StatColumn, every_column
@@ -96,12 +70,12 @@ class RowGroupPruning:
             proves no more.
     """
 
-    def __init__(self, root: Term, columns: Sequence[StatColumn], mode: MappingMode, logged: bool = False) -> None:
+    def __init__(self, root: p.Term, columns: Sequence[StatColumn], mode: MappingMode, logged: bool = False) -> None:
         self._root = root
         self._columns = tuple(columns)
         self._mode = mode
         self._logged = logged
-        self._planner = Planner(self._columns, mode, exact_floats=True)
+        self._planner = f.Planner(self._columns, mode, exact_floats=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowGroupPruning, (self._root, self._columns, self._mode, self._logged)
@@ -120,7 +94,7 @@ class RowGroupPruning:
             constants: Columns beside the partition columns that are not in files, or not in all of them.
         """
         root = _by_footers(scan.compiled.program.root)
-        program = Program(root)
+        program = p.Program(root)
         wanted = {leaf.field.physical for leaf in program.stat_leaves if leaf.field is not None}
         if not wanted:
             return None
@@ -142,7 +116,7 @@ class RowGroupPruning:
         source: pa.NativeFile,
         metadata: pq.FileMetaData,
         location: str,
-        own: Callable[[], Footer | None] | None = None,
+        own: Callable[[], f.Footer | None] | None = None,
     ) -> list[int] | None:
         """Return the indexes of the row groups that can contain matching rows, ascending; None for all of them.
 
@@ -156,7 +130,7 @@ class RowGroupPruning:
         if groups == 0 or (groups == 1 and self._is_read(metadata.row_group(0))):
             return None
         try:
-            footer = read_footer(OpenSource(source), location) if own is None else own()
+            footer = f.read_footer(f.OpenSource(source), location) if own is None else own()
             if footer is None:
                 return None
             plans = self._planner.plans(footer)
@@ -171,7 +145,7 @@ class RowGroupPruning:
                 read = source, footer, plans, left
                 found = _filtered_groups(self._sought, *read, statistics, statistics.partitions)
                 kept = kept if found is None else kept & found
-        except (StorageError, UnsupportedFeature, *DAMAGE):
+        except (StorageError, UnsupportedFeature, *f.DAMAGE):
             # pyarrow reads files whose footer proves nothing.
             return None
         return None if kept.all() else np.flatnonzero(kept).tolist()
@@ -180,7 +154,7 @@ class RowGroupPruning:
         """Whether the only row group of a file is read without checking its footer or Bloom filters."""
         return only.total_byte_size <= _SMALL_BYTES or (self._logged and self._sought is None)
 
-    def rows(self, source: pa.NativeFile, footer: Footer, groups: RowGroups, one_in: int) -> npt.NDArray[Any] | None:
+    def rows(self, source: pa.NativeFile, footer: f.Footer, groups: RowGroups, one_in: int) -> npt.NDArray[Any] | None:
         """Return positions in the file, ascending, of the rows in pages that can contain matching rows; None for all.
 
         Args:
@@ -202,7 +176,7 @@ class RowGroupPruning:
                 taken += sum(end - first for first, end in own)
                 found += [(start + first, start + end) for first, end in own]
                 spans += [(start + own[0][0], start + own[-1][1])] if own else []
-        except (UnsupportedFeature, *DAMAGE):
+        except (UnsupportedFeature, *f.DAMAGE):
             return None
         if taken * one_in > rows:
             found = spans
@@ -210,7 +184,7 @@ class RowGroupPruning:
                 return None
         return np.concatenate([np.zeros(0, np.int64), *(np.arange(*each, dtype=np.int64) for each in found)])
 
-    def _ranges(self, source: pa.NativeFile, footer: Footer, group: int) -> list[tuple[int, int]]:
+    def _ranges(self, source: pa.NativeFile, footer: f.Footer, group: int) -> list[tuple[int, int]]:
         """The rows of a row group, from first to end, that can match."""
         plans = self._planner.plans(footer)
         nodes = [plan.nodes[-1] for plan in plans if plan.nodes]
@@ -231,10 +205,11 @@ class RowGroupPruning:
                 each = zip(at.tolist(), whole.tolist(), lengths, strict=True)
                 statistics = [_within(known[leaf][page], all_of_it, length) for page, all_of_it, length in each]
             columns[leaf] = [
-                {META: {NUM_VALUES: length, STATISTICS: each}} for length, each in zip(lengths, statistics, strict=True)
+                {f.META: {f.NUM_VALUES: length, f.STATISTICS: each}}
+                for length, each in zip(lengths, statistics, strict=True)
             ]
         parts = [
-            {COLUMNS: {leaf: column[number] for leaf, column in columns.items()}, GROUP_ROWS: length}
+            {f.COLUMNS: {leaf: column[number] for leaf, column in columns.items()}, f.GROUP_ROWS: length}
             for number, length in enumerate(lengths)
         ]
         statistics_of = _RowGroups(replace(footer, row_groups=parts), plans)
@@ -245,29 +220,29 @@ class RowGroupPruning:
 
 def _within(statistics: dict[int, Any], all_of_it: bool, rows: int) -> dict[int, Any]:
     """The statistics of a page, as far as they hold for some of its rows."""
-    if all_of_it or statistics.get(NULL_COUNT, 0) == 0:
+    if all_of_it or statistics.get(f.NULL_COUNT, 0) == 0:
         return statistics
-    if MIN not in statistics:
-        return {NULL_COUNT: rows}
-    return {number: value for number, value in statistics.items() if number != NULL_COUNT}
+    if f.MIN not in statistics:
+        return {f.NULL_COUNT: rows}
+    return {number: value for number, value in statistics.items() if number != f.NULL_COUNT}
 
 
 @deep
-def _by_footers(term: Term) -> Term:
+def _by_footers(term: p.Term) -> p.Term:
     """The term without the parts that footers cannot prove, which keep every row group."""
     match term:
-        case Leaf(_, inner):
+        case p.Leaf(_, inner):
             return _by_footers(inner)
-        case AllOf(children):
-            left = [child for child in map(_by_footers, children) if not isinstance(child, Keep)]
-            return AllOf(tuple(left)) if left else Keep()
-        case AnyOf(children):
+        case p.AllOf(children):
+            left = [child for child in map(_by_footers, children) if not isinstance(child, p.Keep)]
+            return p.AllOf(tuple(left)) if left else p.Keep()
+        case p.AnyOf(children):
             found = tuple(map(_by_footers, children))
-            return Keep() if any(isinstance(child, Keep) for child in found) else AnyOf(found)
-        case CollatedBound() | CollatedPrefix() | PartitionTerm():
-            return Keep()
-        case _ if any(_is_logged_only(leaf.field) for leaf in Program(term).stat_leaves):
-            return Keep()
+            return p.Keep() if any(isinstance(child, p.Keep) for child in found) else p.AnyOf(found)
+        case p.CollatedBound() | p.CollatedPrefix() | p.PartitionTerm():
+            return p.Keep()
+        case _ if any(_is_logged_only(leaf.field) for leaf in p.Program(term).stat_leaves):
+            return p.Keep()
         case _:
             return term
 
@@ -280,7 +255,7 @@ def _is_logged_only(field: StatField | None) -> bool:
 class _RowGroups:
     """Statistics of the row groups of one file (skipping.Statistics)."""
 
-    def __init__(self, footer: Footer, plans: Sequence[FooterColumn]) -> None:
+    def __init__(self, footer: f.Footer, plans: Sequence[f.FooterColumn]) -> None:
         self.num_rows = len(footer.row_groups)
         self._footer = footer
         self._plans = {plan.column.physical: plan for plan in plans}
@@ -320,7 +295,7 @@ class _RowGroups:
         """Always unknown: footers have bounds in binary order only."""
         return CollatedBounds(pa.nulls(self.num_rows, pa.string()), collation)
 
-    def partitions(self, term: PartitionTerm) -> Lane:
+    def partitions(self, term: p.PartitionTerm) -> Lane:
         """Every row group: a file's partition values are not in its footer."""
         return constant_lane(self.num_rows, True)
 
@@ -330,7 +305,7 @@ class _RowGroups:
         if found is None:
             plan = self._plans.get(field.physical)
             groups: Sequence[Mapping[int, Any]] = self._footer.row_groups
-            found = [ColumnFacts(None) if plan is None else footer_facts(plan, [group])[0] for group in groups]
+            found = [ColumnFacts(None) if plan is None else f.footer_facts(plan, [group])[0] for group in groups]
             self._facts[field.physical] = found
         return found
 
@@ -346,10 +321,10 @@ def _has_nan(facts: ColumnFacts) -> bool:
 def _filtered_groups(
     sought: SoughtValues,
     source: pa.NativeFile,
-    footer: Footer,
-    plans: Sequence[FooterColumn],
+    footer: f.Footer,
+    plans: Sequence[f.FooterColumn],
     groups: npt.NDArray[np.int64],
-    statistics: Statistics,
+    statistics: p.Statistics,
     partitions: PartitionEvaluator,
 ) -> npt.NDArray[np.bool_] | None:
     """Return the row groups that can contain matching rows; None if the file has no filter that could tell.
@@ -385,7 +360,7 @@ def _filtered_groups(
     return sought.evaluated(masks, statistics, partitions)
 
 
-def _stored(plan: FooterColumn, sought: Sought) -> Stored | None:
+def _stored(plan: f.FooterColumn, sought: Sought) -> Stored | None:
     """The function that converts values to the stored form; None if the file may store them differently."""
     if not plan.nodes or not plan.nodes[-1].is_leaf or any(node.is_repeated for node in plan.nodes):
         return None

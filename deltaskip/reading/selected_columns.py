@@ -7,9 +7,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.log import Snapshot
@@ -96,11 +93,6 @@ def _paths_by_name(paths: Sequence[tuple[str, ...]]) -> Paths | None:
 def field_at(schema: StructType, path: Sequence[str]) -> StructField:
     """Return the field of a path, under the field's name; it is null where a struct around it is null."""
     return resolve(schema, path).field
-
-
-def nested_value(array: pa.Array, fields: Sequence[str]) -> pa.Array:
-    """Return a field of structs; it is null where a struct is null."""
-    return pc.struct_field(array, list(fields)) if fields else array
 
 
 def with_fields(field: StructField, paths: Iterable[Sequence[str]]) -> StructField:

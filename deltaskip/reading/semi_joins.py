@@ -10,11 +10,10 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.data_files.data import GivenRows
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
-from deltaskip.reading.selected_columns import nested_value
 from deltaskip.records import dataclass
 from deltaskip.skipping.joins.semi_join import KeyJoin
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.values.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import nested_value, one_chunk
 
 if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan

@@ -12,14 +12,7 @@ from deltaskip.errors import CollationWarning, InvalidCollation, PredicateError,
 from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
 from deltaskip.skipping.explain.reasons import logged_collations
-from deltaskip.sparkexpr.collations import (
-    UNKNOWN_VERSION,
-    CollationId,
-    find,
-    how_to_get,
-    kept_versions,
-    spark_collation,
-)
+from deltaskip.sparkexpr import collations
 from deltaskip.sparkexpr.comparison_collation import compared_collations, is_binary
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Opaque, walk
@@ -92,7 +85,7 @@ def planned_for(scan: Planned, session: SessionFacts) -> Planned:
     Raises UnsupportedFeature if the session evaluates the predicate in another way than deltaskip.
     """
     table, needed = session.needs.table, (*session.needs.compared, *session.needs.opaque)
-    missing = next((each for each in needed if not (session.has_collations and spark_collation(each))), None)
+    missing = next((each for each in needed if not (session.has_collations and collations.spark_collation(each))), None)
     if missing is not None:
         lack = f"but Spark {session.version} compares by bytes; use Spark 4.0 or newer."
         if session.has_collations:
@@ -115,7 +108,7 @@ def read_by(scan: Planned, session: SessionFacts) -> Planned:
             CollationWarning,
         )
     if session.collation_version is not None:
-        listed, logged = kept_versions(scan.snapshot.domains), partial(logged_collations, scan.snapshot)
+        listed, logged = collations.kept_versions(scan.snapshot.domains), partial(logged_collations, scan.snapshot)
         warn_if_unused(needs.table, needs.compared, session.collation_version, listed, logged)
     return scan
 
@@ -152,7 +145,7 @@ def warn_if_unused(
         if collation is None or collation.version is not None:
             continue
         wanted = collation.canonical
-        available = find(wanted.with_version(session)) is not None
+        available = collations.find(wanted.with_version(session)) is not None
         versions = {version for name, kept in listed.items() if _names(name, wanted) for version in kept}
         if available and session in versions:
             continue
@@ -162,16 +155,18 @@ def warn_if_unused(
             _warn(table, wanted, session, versions, available)
 
 
-def _warn(table: str, collation: CollationId, session: str, versions: Iterable[str], available: bool) -> None:
+def _warn(
+    table: str, collation: collations.CollationId, session: str, versions: Iterable[str], available: bool
+) -> None:
     others = sorted(versions, key=_numbers)
     with _lock:
         pair = session, session if session in others else others[-1]
         if pair in _warned:
             return
         _warned.add(pair)
-    install = "" if available else f"install ICU {session} ({how_to_get(session)})"
+    install = "" if available else f"install ICU {session} ({collations.how_to_get(session)})"
     recompute = "" if session in others else f"run recompute_stats(spark, collation_versions=[{session!r}])"
-    if session == UNKNOWN_VERSION:
+    if session == collations.UNKNOWN_VERSION:
         install, recompute = "", "filter with a Spark that lists its version in collations()"
     warn(
         f"This Spark session compares strings by ICU {session}, and the statistics of {collation} in {table} are of "
@@ -181,14 +176,14 @@ def _warn(table: str, collation: CollationId, session: str, versions: Iterable[s
     )
 
 
-def _names(text: str, wanted: CollationId) -> bool:
+def _names(text: str, wanted: collations.CollationId) -> bool:
     named = _parsed(text)
     return named is not None and named.canonical == wanted
 
 
-def _parsed(text: str) -> CollationId | None:
+def _parsed(text: str) -> collations.CollationId | None:
     try:
-        return CollationId.named(text)
+        return collations.CollationId.named(text)
     except InvalidCollation:
         return None
 

@@ -19,7 +19,7 @@ from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numb
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.parquet_input import ParquetInput
-from deltaskip.storage.location import is_local
+from deltaskip.storage import is_local
 
 # Limits of the files that are decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
 _MOST_ROWS = 1 << 20

@@ -12,6 +12,21 @@ from deltaskip.records import dataclass
 from deltaskip.schema.mapping import PARQUET_ID, field_id, field_key, stored_key
 from deltaskip.sparkexpr import types as t
 
+_IS_BYTES = (
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary),
+)
+# Whether a stored type can be read as a type that is not nested.
+_READABLE: Mapping[t.DataType, Sequence[Callable[[pa.DataType], bool]]] = {
+    t.BOOLEAN: (pa.types.is_boolean,),
+    t.DATE: (pa.types.is_date,),
+    t.TIMESTAMP: (pa.types.is_timestamp,),
+    t.TIMESTAMP_NTZ: (pa.types.is_timestamp, pa.types.is_date),
+    **dict.fromkeys((t.STRING, t.BINARY), _IS_BYTES),
+    **dict.fromkeys((t.FLOAT, t.DOUBLE), (pa.types.is_floating, pa.types.is_integer)),
+    **dict.fromkeys((t.BYTE, t.SHORT, t.INTEGER, t.LONG), (pa.types.is_integer,)),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
@@ -129,22 +144,9 @@ def is_readable_as(stored: pa.DataType, data_type: t.DataType) -> bool:
             return is_readable_as(stored.key_type, key) and is_readable_as(stored.item_type, value)
         case t.DecimalType():
             return bool(pa.types.is_decimal(stored) or pa.types.is_integer(stored))
-        case _ if data_type in (t.STRING, t.BINARY):
-            return _is_bytes(stored)
-        case _ if data_type in (t.FLOAT, t.DOUBLE):
-            return bool(pa.types.is_floating(stored) or pa.types.is_integer(stored))
-        case _ if data_type == t.BOOLEAN:
-            return bool(pa.types.is_boolean(stored))
-        case _ if data_type == t.DATE:
-            return bool(pa.types.is_date(stored))
-        case _ if data_type == t.TIMESTAMP:
-            return bool(pa.types.is_timestamp(stored))
-        case _ if data_type == t.TIMESTAMP_NTZ:
-            return bool(pa.types.is_timestamp(stored) or pa.types.is_date(stored))
-        case _ if data_type in (t.BYTE, t.SHORT, t.INTEGER, t.LONG):
-            return bool(pa.types.is_integer(stored))
         case _:
-            return True
+            kinds = _READABLE.get(data_type)
+            return kinds is None or any(is_kind(stored) for is_kind in kinds)
 
 
 def without_views(stored: pa.DataType) -> pa.DataType:
@@ -186,9 +188,3 @@ def _with_items(stored: pa.DataType, change: Callable[[pa.DataType], pa.DataType
 
 def _is_list(stored: pa.DataType) -> bool:
     return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or pa.types.is_fixed_size_list(stored))
-
-
-def _is_bytes(stored: pa.DataType) -> bool:
-    kinds = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-    views = (pa.types.is_string_view, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
-    return any(kind(stored) for kind in (*kinds, *views))

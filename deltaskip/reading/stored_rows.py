@@ -34,7 +34,7 @@ from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.schema_merge import incoming_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.mapping import field_key, stored_key
+from deltaskip.schema.mapping import with_names_of
 from deltaskip.sparkexpr import sql_name
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
@@ -518,7 +518,7 @@ class StoredRows:
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         threads = self._threads and _bytes_in(parquet.metadata, numbers) > _LITTLE_BYTES
-        views = self._views_in(layout)
+        forms: dict[str, Any] = {"threads": threads, "encoded": encoded, "views": self._views_in(layout)}
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         decoded: Collection[str] = ()
         done = 0
@@ -526,13 +526,7 @@ class StoredRows:
         if at_once and opened.own_footer is not None:
             whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
             nested = self._nested_in(opened, layout)
-            forms: dict[str, Any] = {
-                "threads": threads,
-                "encoded": encoded,
-                "views": views,
-                "nested": nested,
-            }
-            found |= decode_columns(opened.source, parquet.metadata, *whole, **forms)
+            found |= decode_columns(opened.source, parquet.metadata, *whole, **forms, nested=nested)
             decoded = frozenset(found)
         elif opened.own_footer is not None and len(layout.leaves) == len(layout.names):
             decoded = frozenset(layout.names)
@@ -543,7 +537,6 @@ class StoredRows:
                 most = group.num_rows * part_bytes // max(1, group.total_byte_size)
                 most = max(1, min(most, _AT_ONCE_VALUES // len(decoded)))
                 given = opened.schema, number, layout.leaves, opened.own_footer, most
-                forms = {"threads": threads, "encoded": encoded, "views": views}
                 before = done
                 for part in decode_parts(opened.source, parquet.metadata, *given, **forms):
                     done += len(part)
@@ -654,7 +647,7 @@ class StoredRows:
             kind = None if name is None else schema.field(name).type
             if kind is None or (kind == self._stored_types[field.name] and not pa.types.is_nested(kind)):
                 continue
-            if is_readable_as(self._named(kind, field.type), field.type):
+            if is_readable_as(with_names_of(kind, field.type, self._mode), field.type):
                 continue
             raise errors.StorageError(
                 f"The data file {location} has values of the Arrow type {kind} in the column "
@@ -715,7 +708,7 @@ class StoredRows:
             return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)
-        renamed = self._named(array.type, field.type)
+        renamed = with_names_of(array.type, field.type, self._mode)
         array = array if renamed == array.type else array.view(renamed)
         try:
             array = unshredded(array, field.type)
@@ -733,26 +726,6 @@ class StoredRows:
                 f"{sql_name(field.type)}, in version {self._version} of the table {self._root}: "
                 f"restore the file, or if the type has become narrower, read the versions before that separately."
             ) from error
-
-    def _named(self, stored: pa.DataType, data_type: t.DataType) -> pa.DataType:
-        """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
-        match data_type:
-            case t.StructType(fields) if pa.types.is_struct(stored):
-                by_key = {field_key(f, self._mode): f for f in fields}
-                return pa.struct([self._named_field(each, by_key) for each in stored])
-            case t.ArrayType(element) if pa.types.is_list(stored):
-                return pa.list_(pa.field("element", self._named(stored.value_type, element)))
-            case t.MapType(key, value) if pa.types.is_map(stored):
-                return pa.map_(self._named(stored.key_type, key), self._named(stored.item_type, value))
-            case _:
-                return stored
-
-    def _named_field(self, stored: pa.Field, fields: Mapping[str, t.StructField]) -> pa.Field:
-        field = fields.get(stored_key(stored, self._mode))
-        if field is None:
-            # A name that no column has, since a dropped field may have had the name of another field.
-            return pa.field(f"\0{stored.name}" if self._mode != "none" else stored.name, stored.type)
-        return pa.field(field.name, self._named(stored.type, field.type))
 
     def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
         if any(has_older(column) for column in batch.columns):

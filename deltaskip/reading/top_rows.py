@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +11,10 @@ import pyarrow.compute as pc
 from deltaskip.doors import door
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log import same_table
-from deltaskip.progress import LOGGER, Progress, table_name
-from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of
+from deltaskip.progress import Progress, table_name
+from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of, record_batch
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value, of_columns
+from deltaskip.reading.selected_columns import of_columns
 from deltaskip.records import dataclass
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.row_order import OrderTerm
@@ -28,7 +27,7 @@ from deltaskip.sparkexpr.comparison_collation import compared_collations, compar
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import FieldRef
 from deltaskip.sparkexpr.values import ordered_floats
-from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, no_rows, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, nested_value, no_rows, one_chunk
 
 if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan, TopScan
@@ -97,11 +96,11 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     number = scan.limit or 0
     if not number:
         return
-    begun, counts = time.perf_counter(), ReadCounts()
+    counts = ReadCounts()
     snapshot, rows = scan.snapshot, _of_columns(scan)
     keys = [SortKey.of(rows, term) for term in scan.terms]
     left = ordered_files(scan.pruned.compiled, scan.terms[0])
-    planned = time.perf_counter()
+    counts.plan_ends()
     found = _FirstRows(keys, number, arrow_schema_of(rows))
     every = current = rows.narrowed(None, scan.certain)
     read = size = 0
@@ -124,10 +123,7 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
             if not len(left):
                 break
     table = found.table()
-    times = planned - begun, time.perf_counter() - planned
-    metrics = ScanMetrics(read, snapshot.num_files - read, size, counts.row_groups, counts.skipped, len(table), *times)
-    LOGGER.info("Read the first rows of %s at version %s: %s", snapshot.table_root, snapshot.version, metrics)
-    finished(metrics)
+    finished(counts.metrics("Read the first rows of", snapshot, read, size, len(table)))
     yield from _selected(scan, table)
 
 
@@ -153,10 +149,7 @@ def _selected(scan: TopScan, table: pa.Table) -> Iterator[pa.RecordBatch]:
     paths = scan.paths_by_name.values()
     for batch in table.to_batches():
         arrays = [nested_value(batch.column(path[0]), path[1:]) for path in paths]
-        if arrays:
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-        else:
-            yield pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), batch.num_rows, [None]))
+        yield record_batch(arrays, schema, batch.num_rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,7 @@ the values that are known, after every file was read whose bound is further out 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +15,11 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable, UnsupportedFeature
 from deltaskip.log import same_table
-from deltaskip.progress import LOGGER, Progress, table_name
+from deltaskip.progress import Progress, table_name
 from deltaskip.reading.aggregates import Aggregate
 from deltaskip.reading.arrow_rows import READ_COLUMNS, batches_of
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value, of_columns
+from deltaskip.reading.selected_columns import of_columns
 from deltaskip.records import dataclass
 from deltaskip.skipping.comparable import comparable, joined, restored
 from deltaskip.skipping.file_totals import UNKNOWN, Extreme, FileTotals, file_totals
@@ -35,6 +33,7 @@ from deltaskip.sparkexpr.values.arrow_values import (
     arrow_scalar,
     exact_sum,
     filled,
+    nested_value,
     numpy_values,
     one_chunk,
     tuple_codes,
@@ -112,25 +111,17 @@ def totals(
     Raises:
         NotProvable: More bytes would have to be read.
     """
-    begun, counts = time.perf_counter(), ReadCounts()
+    counts = ReadCounts()
     scan = scan.at_one_time()
     facts = _facts(scan, aggregates)
-    planned = time.perf_counter()
+    counts.plan_ends()
     with same_table(scan.snapshot):
-        work = _Totals.of(scan, keys, aggregates, facts, counts)
-        work.bytes_left = most_bytes
-        read = work.read_counts() | work.existing()
-        work.read(read)
+        work = _Totals(scan, keys, aggregates, facts, counts, most_bytes)
+        work.read(work.uncounted() | work.existing())
         work.read_extremes()
         table = work.table()
     files = int(work.was_read.sum())
-    size = work.bytes_read
-    times = planned - begun, time.perf_counter() - planned
-    metrics = ScanMetrics(
-        files, scan.snapshot.num_files - files, size, counts.row_groups, counts.skipped, len(table), *times
-    )
-    LOGGER.info("Totals of %s at version %s: %s", scan.snapshot.table_root, scan.snapshot.version, metrics)
-    return table, metrics
+    return table, counts.metrics("Totals of", scan.snapshot, files, work.bytes_read, len(table))
 
 
 def _facts(scan: TableScan, aggregates: Sequence[Aggregate]) -> FileTotals:
@@ -146,79 +137,54 @@ def _facts(scan: TableScan, aggregates: Sequence[Aggregate]) -> FileTotals:
     return file_totals(scan.compiled, list(counted.values()), list(extremes.values()))
 
 
-def _uncounted(facts: FileTotals, aggregates: Sequence[Aggregate]) -> np.ndarray:
-    """The files whose rows must be counted by reading them."""
-    unknown = np.zeros(len(facts.rows), bool)
-    for each in aggregates:
-        if each.kind in ("min", "max"):
-            continue
-        unknown |= ~facts.certain
-        if each.kind in ("rows", "null"):
-            unknown |= facts.rows == UNKNOWN
-        if each.column is not None:
-            unknown |= facts.not_null[each.column.logical] == UNKNOWN
-    found: np.ndarray = unknown & (facts.rows != 0)
-    return found
-
-
-@dataclass(slots=True)
 class _Totals:
     """Adds up the totals of groups.
 
-    Attributes:
+    Args:
         scan: The scan of the rows.
         keys: The keys of the groups.
         aggregates: What is computed.
         facts: What the log says of each file.
         counts: Counts row groups.
-        groups: The group of each file.
-        values: The values of the keys in each group.
-        was_read: Which files were read.
-        known: For each group whether it has a row.
-        sums: For each group the rows, by "rows", and those with values, by the path of a column.
-        best: For each extreme the outermost known value of each group, as a comparable value.
-        bytes_read: How many bytes of files were read.
         bytes_left: How many bytes of files may still be read; None for any number.
     """
 
-    scan: TableScan
-    keys: Sequence[GroupKey]
-    aggregates: Sequence[Aggregate]
-    facts: FileTotals
-    counts: ReadCounts
-    groups: np.ndarray
-    values: list[pa.Array]
-    was_read: np.ndarray
-    known: np.ndarray
-    sums: dict[Any, np.ndarray] = field(default_factory=dict)
-    best: dict[Extreme, pa.Array] = field(default_factory=dict)
-    bytes_read: int = 0
-    bytes_left: int | None = None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         scan: TableScan,
         keys: Sequence[GroupKey],
         aggregates: Sequence[Aggregate],
         facts: FileTotals,
         counts: ReadCounts,
-    ) -> _Totals:
-        """Return the totals before a file is read: those of the log."""
-        groups, values = _grouped(scan, keys, facts)
-        count = len(values[0]) if keys else 1
-        return cls(
-            scan, keys, aggregates, facts, counts, groups, values, np.zeros(len(groups), bool), np.zeros(count, bool)
-        )
+        bytes_left: int | None,
+    ) -> None:
+        self.scan, self.keys, self.aggregates, self.facts, self.counts = scan, keys, aggregates, facts, counts
+        # The group of each file, and the values of the keys in each group that may have rows.
+        self.groups, self.values = _grouped(scan, keys, facts)
+        self.group_count = len(self.values[0]) if keys else 1
+        # Which files were read, and how many bytes of them.
+        self.was_read, self.bytes_read, self.bytes_left = np.zeros(len(self.groups), bool), 0, bytes_left
+        # For each group whether it has a row.
+        self.known = np.zeros(self.group_count, bool)
+        # For each group the rows, by "rows", and those with values, by the path of a column.
+        self.sums: dict[Any, np.ndarray] = {}
+        # For each extreme the outermost known value of each group, as a comparable value.
+        self.best: dict[Extreme, pa.Array] = {}
 
-    @property
-    def group_count(self) -> int:
-        """The number of groups that may have rows."""
-        return len(self.known)
-
-    def read_counts(self) -> np.ndarray:
-        """The files whose rows must be counted."""
-        return _uncounted(self.facts, self.aggregates)
+    def uncounted(self) -> np.ndarray:
+        """The files whose rows must be counted by reading them."""
+        facts = self.facts
+        unknown = np.zeros(len(facts.rows), bool)
+        for each in self.aggregates:
+            if each.kind in ("min", "max"):
+                continue
+            unknown |= ~facts.certain
+            if each.kind in ("rows", "null"):
+                unknown |= facts.rows == UNKNOWN
+            if each.column is not None:
+                unknown |= facts.not_null[each.column.logical] == UNKNOWN
+        found: np.ndarray = unknown & (facts.rows != 0)
+        return found
 
     def existing(self) -> np.ndarray:
         """The files that must be read to know whether their group has a row."""

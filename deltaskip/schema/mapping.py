@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -73,6 +74,23 @@ def stored_key(stored: pa.Field, mode: t.MappingMode) -> str:
     return (stored.metadata or {}).get(PARQUET_ID, b"").decode() if mode == "id" else str(stored.name)
 
 
+def fields_by_path(
+    type_: t.DataType, name_of: Callable[[t.StructField], Any], above: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], t.StructField]]:
+    """Yield each field at any depth with its path: the names of the fields to it, and element, key and value."""
+    match type_:
+        case t.StructType(fields):
+            for field in fields:
+                path = (*above, name_of(field))
+                yield path, field
+                yield from fields_by_path(field.type, name_of, path)
+        case t.ArrayType(element):
+            yield from fields_by_path(element, name_of, (*above, "element"))
+        case t.MapType(key, value):
+            yield from fields_by_path(key, name_of, (*above, "key"))
+            yield from fields_by_path(value, name_of, (*above, "value"))
+
+
 def parquet_id(number: int | None) -> dict[bytes, bytes] | None:
     """Return the metadata of an Arrow field for which pyarrow writes this field id to a Parquet file."""
     return None if number is None else {PARQUET_ID: str(number).encode()}
@@ -85,7 +103,12 @@ def physical_schema(struct: t.StructType, mode: t.MappingMode) -> t.StructType:
     """
     if mode == "none":
         return struct
-    return t.StructType(tuple(_physical_field(f, mode) for f in struct.fields))
+    fields = []
+    for field in struct.fields:
+        name = t.physical_name(field, mode)
+        data_type, _ = _inside(field.type, 0, lambda inner, _: (physical_schema(inner, mode), 0))
+        fields.append(t.StructField(name, data_type, field.nullable, t.rekeyed_metadata(field, name)))
+    return t.StructType(tuple(fields))
 
 
 def with_new_ids(struct: t.StructType, properties: TableProperties) -> tuple[t.StructType, dict[str, str]]:
@@ -122,7 +145,7 @@ def map_new_columns(struct: t.StructType, max_id: int, keep_names: bool = False)
             physical = field.name if keep_names else f"col-{uuid4()}"
             metadata = {**field.metadata, ID_KEY: max_id, t.PHYSICAL_NAME_KEY: physical}
             field = t.StructField(field.name, field.type, field.nullable, metadata)
-        data_type, max_id = _mapped_type(field.type, max_id, keep_names)
+        data_type, max_id = _inside(field.type, max_id, partial(map_new_columns, keep_names=keep_names))
         same = data_type is field.type
         fields.append(field if same else t.StructField(field.name, data_type, field.nullable, field.metadata))
     same = all(map(operator.is_, fields, struct.fields))
@@ -140,7 +163,7 @@ def with_nested_ids(struct: t.StructType, max_id: int) -> tuple[t.StructType, in
     """
     fields = []
     for field in struct.fields:
-        data_type, max_id = _nested_fields(field.type, max_id)
+        data_type, max_id = _inside(field.type, max_id, with_nested_ids)
         known = field.metadata.get(NESTED_IDS_KEY)
         ids = dict(known) if isinstance(known, dict) else {}
         for path in nested_paths(field):
@@ -168,32 +191,19 @@ def nested_paths(field: t.StructField) -> Iterator[str]:
     yield from below(field.type, str(field.metadata.get(t.PHYSICAL_NAME_KEY, field.name)))
 
 
-def _nested_fields(data_type: t.DataType, max_id: int) -> tuple[t.DataType, int]:
-    """The type with nested ids in the fields of its structs."""
+def _inside(
+    data_type: t.DataType, max_id: int, of_struct: Callable[[t.StructType, int], tuple[t.StructType, int]]
+) -> tuple[t.DataType, int]:
+    """The type with the structs in it as `of_struct` makes them, from the highest id so far, and the highest id."""
     match data_type:
         case t.StructType():
-            return with_nested_ids(data_type, max_id)
+            return of_struct(data_type, max_id)
         case t.ArrayType(element, contains_null):
-            element, max_id = _nested_fields(element, max_id)
+            element, max_id = _inside(element, max_id, of_struct)
             return t.ArrayType(element, contains_null), max_id
         case t.MapType(key, value, contains_null):
-            key, max_id = _nested_fields(key, max_id)
-            value, max_id = _nested_fields(value, max_id)
-            return t.MapType(key, value, contains_null), max_id
-        case _:
-            return data_type, max_id
-
-
-def _mapped_type(data_type: t.DataType, max_id: int, keep_names: bool) -> tuple[t.DataType, int]:
-    match data_type:
-        case t.StructType():
-            return map_new_columns(data_type, max_id, keep_names)
-        case t.ArrayType(element, contains_null):
-            element, max_id = _mapped_type(element, max_id, keep_names)
-            return t.ArrayType(element, contains_null), max_id
-        case t.MapType(key, value, contains_null):
-            key, max_id = _mapped_type(key, max_id, keep_names)
-            value, max_id = _mapped_type(value, max_id, keep_names)
+            key, max_id = _inside(key, max_id, of_struct)
+            value, max_id = _inside(value, max_id, of_struct)
             return t.MapType(key, value, contains_null), max_id
         case _:
             return data_type, max_id
@@ -211,18 +221,23 @@ def supports_mapping(protocol: ReaderProtocol) -> bool:
     return protocol.min_reader_version >= FEATURES_READER_VERSION and "columnMapping" in listed
 
 
-def _physical_field(field: t.StructField, mode: t.MappingMode) -> t.StructField:
-    name = t.physical_name(field, mode)
-    return t.StructField(name, _physical_type(field.type, mode), field.nullable, t.rekeyed_metadata(field, name))
-
-
-def _physical_type(data_type: t.DataType, mode: t.MappingMode) -> t.DataType:
+def with_names_of(stored: pa.DataType, data_type: t.DataType, mode: t.MappingMode) -> pa.DataType:
+    """Return the type of a file's column with the names of the table; fields that the table lacks keep theirs."""
     match data_type:
-        case t.StructType():
-            return physical_schema(data_type, mode)
-        case t.ArrayType(element, contains_null):
-            return t.ArrayType(_physical_type(element, mode), contains_null)
-        case t.MapType(key, value, value_contains_null):
-            return t.MapType(_physical_type(key, mode), _physical_type(value, mode), value_contains_null)
+        case t.StructType(fields) if pa.types.is_struct(stored):
+            by_key = {field_key(field, mode): field for field in fields}
+            return pa.struct([_named_field(each, by_key, mode) for each in stored])
+        case t.ArrayType(element) if pa.types.is_list(stored):
+            return pa.list_(pa.field("element", with_names_of(stored.value_type, element, mode)))
+        case t.MapType(key, value) if pa.types.is_map(stored):
+            return pa.map_(with_names_of(stored.key_type, key, mode), with_names_of(stored.item_type, value, mode))
         case _:
-            return data_type
+            return stored
+
+
+def _named_field(stored: pa.Field, fields: Mapping[str, t.StructField], mode: t.MappingMode) -> pa.Field:
+    field = fields.get(stored_key(stored, mode))
+    if field is None:
+        # A name that no column has, since a dropped field may have had the name of another field.
+        return pa.field(f"\0{stored.name}" if mode != "none" else stored.name, stored.type)
+    return pa.field(field.name, with_names_of(stored.type, field.type, mode))

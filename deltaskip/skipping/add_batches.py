@@ -21,7 +21,7 @@ from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.sparkexpr.types import DataType
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
-from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
+from deltaskip.stats.cache_keys import CacheKey
 from deltaskip.stats.logged_stats import LoggedStats
 
 _T = TypeVar("_T")
@@ -102,9 +102,9 @@ class FileBatch:
         """Whether the columns that `program` evaluates were read before."""
         leaves, columns = program.stat_leaves, program.partition_columns
         if not leaves and not columns:
-            return self.adds.in_memory or self.cache.get(LoggedColumnKey(self.scope, "path")) is not None
+            return self.adds.in_memory or self.cache.get(("logged column", self.scope, "path")) is not None
         return self.statistics.are_cached(leaves) and all(
-            self.cache.get(PartitionCodesKey(self.scope, column.physical[0])) is not None for column in columns
+            self.cache.get(("partition codes", self.scope, column.physical[0])) is not None for column in columns
         )
 
     def prepare(self, program: Program) -> None:
@@ -131,14 +131,14 @@ class FileBatch:
 
     def partition(self, physical_name: str, type_: DataType) -> tuple[PartitionColumn, pa.Array]:
         """A partition column: its distinct values, and for each row the int32 code of one of them."""
-        key = PartitionColumnKey(physical_name)
+        key: CacheKey = ("partition column", physical_name)
         column: PartitionColumn = self.cache.pinned(key, lambda: PartitionColumn(type_))
 
         def codes() -> pa.Array:
             [maps] = self.raw(["partition_values"])
             return column.encode(map_values(maps, physical_name))
 
-        return column, self.cache.array(PartitionCodesKey(self.scope, physical_name), codes)
+        return column, self.cache.array(("partition codes", self.scope, physical_name), codes)
 
 
 def live_row_counts(batch: FileBatch, indices: pa.Array | None) -> pa.Array:

@@ -19,17 +19,7 @@ from deltaskip.log.checkpoint.adds import struct_fields
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.sparkexpr.values.arrow_values import TRUE, one_chunk
 from deltaskip.stats.believed_bounds import in_our_calendar
-from deltaskip.stats.cache_keys import (
-    AddsScope,
-    CommitsScope,
-    GroupScope,
-    LiveKey,
-    LoggedColumnKey,
-    NanRecordedKey,
-    ReadsKey,
-    RepeatedKey,
-    SomeRowsKey,
-)
+from deltaskip.stats.cache_keys import AddsScope, CacheKey, CommitsScope, GroupScope
 from deltaskip.stats.collated_bounds import agreed
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.logged_stats import StatisticsSource
@@ -80,7 +70,7 @@ class AddColumns(StatisticsSource):
     def nan_recorded(self) -> pa.BooleanArray:
         if self.snapshot.float_bounds_are_exact:
             return pa.repeat(TRUE, self.num_rows)
-        return self.cache.array(NanRecordedKey(self.scope, self.snapshot.version), self._nan_recorded)
+        return self.cache.array(("NaN recorded", self.scope, self.snapshot.version), self._nan_recorded)
 
     def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
         return nan_absent(self.tag_values, path)
@@ -129,7 +119,7 @@ class CheckpointAdds(AddColumns):
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
         """Columns that are not cached are read at once."""
-        found = {name: self.cache.get(LoggedColumnKey(self.scope, name)) for name in names}
+        found = {name: self.cache.get(("logged column", self.scope, name)) for name in names}
         missing = []
         for name in found:
             if found[name] is None and self._adds.is_null(name):
@@ -139,7 +129,7 @@ class CheckpointAdds(AddColumns):
         if missing:
             for name, values in zip(missing, self._adds.columns(missing), strict=True):
                 found[name] = values
-                self.cache.put(LoggedColumnKey(self.scope, name), values, values.nbytes)
+                self.cache.put(("logged column", self.scope, name), values, values.nbytes)
         return [found[name] for name in names]
 
     def tag_values(self, name: str) -> pa.Array:
@@ -160,19 +150,19 @@ class CheckpointAdds(AddColumns):
         if missing and not self._often(missing) and not {"stats", "partition_values"}.intersection(missing):
             for name, values in zip(missing, self._adds.rows(missing, indices), strict=True):
                 found[name] = values
-                key = SomeRowsKey(self.scope, name)
+                key: CacheKey = ("some rows", self.scope, name)
                 self.cache.put(key, (indices, values), values.nbytes + indices.nbytes)
         elif missing:
             found.update(zip(missing, super().rows(missing, indices), strict=True))
         return [found[name] for name in names]
 
     def _remembered(self, name: str, indices: pa.Array) -> pa.Array | None:
-        whole = self.cache.get(LoggedColumnKey(self.scope, name))
+        whole = self.cache.get(("logged column", self.scope, name))
         if whole is not None:
             return whole.take(indices)
         if self._adds.is_null(name):
             return pa.nulls(len(indices), FILE_SCHEMA.field(name).type)
-        few = self.cache.get(SomeRowsKey(self.scope, name))
+        few = self.cache.get(("some rows", self.scope, name))
         if few is None:
             return None
         known, values = few
@@ -181,7 +171,7 @@ class CheckpointAdds(AddColumns):
 
     def _often(self, names: Sequence[str]) -> bool:
         """Whether a few rows of the columns were already read several times. Counts this read."""
-        key = ReadsKey(self.scope, tuple(names))
+        key: CacheKey = ("reads", self.scope, tuple(names))
         reads = self.cache.get(key) or 0
         self.cache.put(key, reads + 1, 0)
         return bool(reads >= _OFTEN)
@@ -193,7 +183,7 @@ class CheckpointAdds(AddColumns):
             paths, vectors = self.rows(["path", "deletion_vector"], indices)
             return indices.filter(self._adds.live_mask(superseded, paths, vectors))
         paths, vectors = self.columns(["path", "deletion_vector"])
-        key = LiveKey(self.scope, self.snapshot.version)
+        key: CacheKey = ("live", self.scope, self.snapshot.version)
         mask = self.cache.array(key, lambda: self._adds.live_mask(superseded, paths, vectors))
         if indices is not None:
             return indices.filter(mask.take(indices))
@@ -247,7 +237,7 @@ class CheckpointAdds(AddColumns):
 
     def _repeated(self, constant: pa.Scalar) -> pa.Array:
         """One array, shared by row groups of this size and by statistics that are the same in all their files."""
-        key = RepeatedKey(constant.type, constant.as_py(), self.num_rows)
+        key: CacheKey = ("repeated", constant.type, constant.as_py(), self.num_rows)
         values: pa.Array = self.cache.array(key, lambda: pa.repeat(constant, self.num_rows))
         return values
 

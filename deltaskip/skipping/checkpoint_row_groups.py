@@ -23,7 +23,7 @@ from deltaskip.sparkexpr.kernels import Lane
 from deltaskip.sparkexpr.types import arrow_type
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.believed_bounds import BoundForm
-from deltaskip.stats.cache_keys import FooterKey
+from deltaskip.stats.cache_keys import CacheKey
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, StatField, StatLeaf
@@ -36,7 +36,7 @@ def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCach
     """
     if isinstance(part, ManifestPart) and part.manifest.bounds and not len(_keep(program.root, _Entry(part)).indices()):
         return []
-    key = FooterKey(part.path)
+    key: CacheKey = ("footer", part.path)
     footer: _Footer | None = cache.get(key)
     if footer is None:
         footer = _Footer(part)

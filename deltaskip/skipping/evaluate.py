@@ -22,6 +22,12 @@ from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
 PartitionEvaluator = Callable[[program.PartitionTerm], Lane]
 
+_COMPARED: dict[BoundKind, Callable[..., Lane]] = {
+    BoundKind.INT64: compare_int64,
+    BoundKind.DOUBLE: compare_double,
+    BoundKind.DECIMAL: compare_decimal128,
+    BoundKind.TEXT: compare_binary,
+}
 
 _FAR = 1 << 61
 """Beyond this, adding the offset of a time zone could overflow 64 bits: such files are kept."""
@@ -110,9 +116,9 @@ def keep_mask(term: program.Term, statistics: program.Statistics, partitions: Pa
         case program.NotOnly():
             return _guard_nan(_not_only(term, statistics), term, statistics)
         case program.AnySpan():
-            return _lane(any_span(term.lows, term.highs, *_int64_bounds(term.field, statistics)))
+            return _lane(any_span(term.lows, term.highs, *_bounds(term.field, statistics)))
         case program.CycleTerm():
-            bounds = _int64_bounds(term.field, statistics)
+            bounds = _bounds(term.field, statistics)
             return _lane(cycle_hits(term.cycle, term.low, term.high, *bounds))
         case program.ConstantTerm(node, columns, time_zone):
             return _lane(constant_files(node, columns, time_zone, statistics))
@@ -132,29 +138,17 @@ def keep_mask(term: program.Term, statistics: program.Statistics, partitions: Pa
 
 
 def _bound(term: program.BoundTerm, statistics: program.Statistics) -> Lane:
+    kind = term.field.kind
+    if kind is None:
+        return constant_lane(statistics.num_rows, True)
     values = statistics.bound(term.field, term.side)
-    value = term.value
-    match term.field.kind:
-        case BoundKind.INT64:
-            assert isinstance(value, int)
-            return compare_int64(values, term.op, value)
-        case BoundKind.DOUBLE:
-            assert isinstance(value, float)
-            return compare_double(values, term.op, value)
-        case BoundKind.DECIMAL:
-            assert isinstance(value, int)
-            return compare_decimal128(values, term.op, value)
-        case BoundKind.TEXT:
-            assert isinstance(value, bytes)
-            if term.side == "max":
-                return max_may_reach(values, value, CUT_FROM, strict=term.op == "gt")
-            return compare_binary(values, term.op, value)
-        case _:
-            return constant_lane(statistics.num_rows, True)
+    if kind is BoundKind.TEXT and term.side == "max":
+        return max_may_reach(values, term.value, CUT_FROM, strict=term.op == "gt")  # type: ignore[arg-type]
+    return _COMPARED[kind](values, term.op, term.value)
 
 
 def _any_point(term: program.AnyPoint, statistics: program.Statistics) -> Lane:
-    mins, maxs = statistics.bound(term.field, "min"), statistics.bound(term.field, "max")
+    mins, maxs = _bounds(term.field, statistics)
     match term.field.kind:
         case BoundKind.INT64:
             return in_range_int64(mins, maxs, term.points)
@@ -167,7 +161,7 @@ def _any_point(term: program.AnyPoint, statistics: program.Statistics) -> Lane:
 
 
 def _not_only(term: program.NotOnly, statistics: program.Statistics) -> Lane:
-    mins, maxs = statistics.bound(term.field, "min"), statistics.bound(term.field, "max")
+    mins, maxs = _bounds(term.field, statistics)
     points = pc.cast(term.points, mins.type)
     constant = pc.and_(pc.equal(mins, pc.cast(maxs, mins.type)), pc.is_in(mins, value_set=points, skip_nulls=True))
     if term.field.kind is BoundKind.TEXT:
@@ -176,7 +170,7 @@ def _not_only(term: program.NotOnly, statistics: program.Statistics) -> Lane:
     return _lane(keep)
 
 
-def _int64_bounds(field: StatField, statistics: program.Statistics) -> tuple[pa.Array, pa.Array]:
+def _bounds(field: StatField, statistics: program.Statistics) -> tuple[pa.Array, pa.Array]:
     return statistics.bound(field, "min"), statistics.bound(field, "max")
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
 from functools import partial
 from time import perf_counter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,11 +21,14 @@ from deltaskip.actions.action_fields import DELETION_VECTOR
 from deltaskip.errors import CorruptLog, InvalidArgument
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
-from deltaskip.skipping.add_batches import FileBatch
+from deltaskip.records import dataclass
+from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import PartitionColumn
 from deltaskip.sparkexpr.types import StructField, arrow_type, physical_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, no_rows, numpy_values
 from deltaskip.sparkexpr.values.zone_rules import rules_in_use
-from deltaskip.stats.cache_keys import FileColumnKey
+from deltaskip.stats.cache_keys import CacheKey
 
 FILE_COLUMNS = (
     "path",
@@ -99,7 +104,7 @@ def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[st
     arrays = []
     for name in columns:
         if whole:
-            key = FileColumnKey(batch.scope, name, zone, rules)
+            key: CacheKey = ("file column", batch.scope, name, zone, rules)
             values = batch.cache.array(key, partial(_column, batch, None, name, zone))
             arrays.append(values if indices is None else values.take(indices))
         else:
@@ -141,12 +146,12 @@ def partition_structs(
     if not fields:
         return pa.Array.from_buffers(pa.struct([]), rows, [None])
     columns: list[pa.Array] = []
-    for field, (column, codes) in zip(fields, encoded, strict=True):
+    for own, (column, codes) in zip(fields, encoded, strict=True):
         try:
             columns.append(column.typed(codes, zone))
         except PartitionValueError as error:
-            raise unreadable_value(snapshot, field, error) from error
-    names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
+            raise unreadable_value(snapshot, own, error) from error
+    names = [pa.field(each.name, arrow_type(each.type)) for each in fields]
     return pa.StructArray.from_arrays(columns, fields=names, mask=missing)
 
 
@@ -182,3 +187,65 @@ def _partition_values(batch: FileBatch, indices: pa.Array | None, zone: str) -> 
 
     rows = batch.num_rows if indices is None else len(indices)
     return partition_structs(snapshot, rows, map(encoded, snapshot.partition_fields), zone)
+
+
+@dataclass(slots=True)
+class KeptFiles:
+    """Files of several batches. The place of a file is its number among them.
+
+    Attributes:
+        predicate: The predicate that keeps them.
+        batches: The batches that have some of them.
+        rows: For each batch the positions of its files in it, ascending.
+        starts: For each batch the place of its first file, and the number of all files.
+    """
+
+    predicate: CompiledPredicate
+    batches: list[FileBatch] = field(default_factory=list)
+    rows: list[pa.Array] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def add(self, batch: FileBatch) -> pa.Array:
+        """Add the files of a batch that are kept and part of the snapshot, and return their positions in it."""
+        kept = self.predicate.listed(batch)
+        kept = arrow_array(np.arange(batch.num_rows, dtype=np.int64)) if kept is None else kept
+        if len(kept):
+            self.batches.append(batch)
+            self.rows.append(kept)
+            self.starts.append(self.starts[-1] + len(kept))
+        return kept
+
+    def listed(self, places: np.ndarray, columns: Sequence[str]) -> pa.Table:
+        """Return columns of the file list for some of the files, in the order of the log.
+
+        Args:
+            places: The places of the files, ascending.
+            columns: Names of the columns.
+        """
+        tables = [no_rows(files_schema(self.predicate.snapshot, columns))]
+        ends = np.searchsorted(places, self.starts)
+        for number, batch in enumerate(self.batches):
+            chosen = places[ends[number] : ends[number + 1]] - self.starts[number]
+            if len(chosen):
+                rows = self.rows[number].take(arrow_array(chosen))
+                tables.append(batch_files(batch, rows, columns, self.predicate.portable.time_zone))
+        return pa.concat_tables(tables)
+
+    def kept_by(self, predicate: CompiledPredicate) -> np.ndarray:
+        """Return a mask of the files that another predicate on the same snapshot keeps, too."""
+        found = np.zeros(len(self), bool)
+        numbers = {batch.scope: number for number, batch in enumerate(self.batches)}
+        for batch in candidates(predicate.snapshot, predicate.program):
+            number = numbers.get(batch.scope)
+            if number is None:
+                continue
+            kept = predicate.matching(batch)
+            mask = np.ones(batch.num_rows, bool)
+            if kept is not None:
+                mask[:] = False
+                mask[numpy_values(kept)] = True
+            found[self.starts[number] : self.starts[number + 1]] = mask[numpy_values(self.rows[number])]
+        return found

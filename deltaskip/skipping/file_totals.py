@@ -15,15 +15,14 @@ import pyarrow.compute as pc
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.comparable import comparable, joined
-from deltaskip.skipping.file_list import batch_files
+from deltaskip.skipping.file_list import KeptFiles, batch_files
 from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.skipping.kept_files import KeptFiles
-from deltaskip.skipping.min_max import bound_facts, stat_field, unfit
+from deltaskip.skipping.min_max import bound_facts, unfit
 from deltaskip.skipping.partition_columns import as_in_rows
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import char_type
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true, numpy_values, one_chunk
-from deltaskip.stats.layout import CUT_FROM, BoundKind, Side
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, stat_field
 from deltaskip.stats.tight_bounds import are_tight
 
 UNKNOWN = -1

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
-from deltaskip import arguments
+from deltaskip import arguments, errors
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE, is_column, session_function, session_meaning
 from deltaskip.engine import current_collation_version as running_collation_version
-from deltaskip.errors import (
-    InvalidArgument,
-    InvalidArgumentType,
-    NotProvable,
-    OptionAdvice,
-    PredicateError,
-    PredicateWarning,
-)
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate, node_and_texts
@@ -33,34 +25,25 @@ from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredic
 from deltaskip.skipping.journal import note
 from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
-from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, parse_sql, to_sql
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, diagnosis, parse_sql, to_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.clock import at_time, reads_clock
 from deltaskip.sparkexpr.collations import SPARK_VERSION
 from deltaskip.sparkexpr.comparison_collation import compared_collations
-from deltaskip.sparkexpr.diagnosis import (
-    cast_strings,
-    failing_constant,
-    never_true,
-    or_meant,
-    place_in_text,
-    quoted_names,
-    unknown_functions,
-)
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
 from deltaskip.sparkexpr.nodes import And, Column, Deferred, Like, Literal, Node, operations
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
-from deltaskip.stats.cache_keys import PartitionAnswersKey
+from deltaskip.stats.cache_keys import CacheKey
 from deltaskip.stats.layout import Side
 from deltaskip.warning import warn
 
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
-ZONE_MUST_BE = OptionAdvice("time_zone", text="time_zone must be")
+ZONE_MUST_BE = errors.OptionAdvice("time_zone", text="time_zone must be")
 _SHOWN_CHARACTERS = 200
 _WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
 _SHOWN_PARTS = 20
@@ -145,7 +128,7 @@ class LogScan(Reopened):
         found = replace(found, time_zone=zone, ansi=ansi)
         try:
             self._plan(found, collation_version)
-        except PredicateError:
+        except errors.PredicateError:
             if not isinstance(self.where, str) or self.where not in found.texts:
                 raise
             # The session that reads the rows may have other values of the variables.
@@ -160,13 +143,13 @@ class LogScan(Reopened):
             collation_version = running_collation_version() if compared_collations(node) else SPARK_VERSION
         self.collation_version = collation_version
         self._rules: tuple[str, ...] | None = rules_in_use()
-        key = PartitionAnswersKey(time_zone, self._rules, collation_version)
+        key: CacheKey = ("partition answers", time_zone, self._rules, collation_version)
         answers = self.snapshot.cache.pinned(key, PartitionAnswers)
         predicate = PortablePredicate(node, time_zone, collation_version, self._planned_at)
         try:
             self._compiled: CompiledPredicate = predicate.compiled(self.snapshot, answers)
         except UnicodeEncodeError as error:
-            raise PredicateError(
+            raise errors.PredicateError(
                 "A string of the predicate contains an unpaired surrogate and cannot be encoded as UTF-8 "
                 f"{self._at_version()}."
             ) from error
@@ -351,7 +334,7 @@ class LogScan(Reopened):
             InvalidArgumentType: A column is not a str.
         """
         if not columns:
-            raise InvalidArgument(f"distinct needs the name of at least one column {self._at_version()}.")
+            raise errors.InvalidArgument(f"distinct needs the name of at least one column {self._at_version()}.")
         self._check_no_limit("The distinct values")
         resolved = [self._column(column).logical for column in columns]
         names = dict.fromkeys(path[0] if len(path) == 1 else t.display_name(path) for path in resolved)
@@ -381,7 +364,7 @@ class LogScan(Reopened):
 
     def _check_no_limit(self, what: str) -> None:
         if self.limit is not None:
-            raise NotProvable(
+            raise errors.NotProvable(
                 f"{what} of a scan with a limit depends on which rows are read: leave out the limit "
                 f"{self._at_version()}."
             )
@@ -393,10 +376,10 @@ class LogScan(Reopened):
         try:
             named = parse_sql(column)
             if not isinstance(named, Column):
-                raise PredicateError(f"{column!r} is not the name of a column.")
+                raise errors.PredicateError(f"{column!r} is not the name of a column.")
             return t.resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
+        except errors.PredicateError as error:
+            raise errors.PredicateError(f"{error} {self._at_version()}") from error
 
     def estimated_rows(self) -> int:
         """Return the estimated number of rows in the kept files.
@@ -423,8 +406,8 @@ class LogScan(Reopened):
             return
         parts = [f"{leaf.predicate} ({leaf.reason or 'it is TRUE for every row'})" for leaf in explained.leaves]
         shown = "; ".join(parts[:_SHOWN_PARTS]) or str(explained.tree).upper()
-        strict = OptionAdvice("strict", True)
-        raise NotProvable(
+        strict = errors.OptionAdvice("strict", True)
+        raise errors.NotProvable(
             f"No file can be skipped, and {strict} requires that some can: {shown}"
             f"{'' if len(parts) <= _SHOWN_PARTS else f'; and {len(parts) - _SHOWN_PARTS} more'} {self._at_version()}."
         ).advising(strict)
@@ -442,7 +425,7 @@ class LogScan(Reopened):
             zone_of(time_zone)
         except LookupError as error:
             if required or not isinstance(error, UnknownZone):
-                raise InvalidArgument(
+                raise errors.InvalidArgument(
                     f"{ZONE_MUST_BE} a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
                     f"{self._at_version()}."
                 ).advising(ZONE_MUST_BE) from error
@@ -450,13 +433,13 @@ class LogScan(Reopened):
     def _with_parameters(self, where: object, params: object) -> object:
         """The predicate with its parameters replaced by their values."""
         if isinstance(where, str) and not where.strip():
-            raise PredicateError(
+            raise errors.PredicateError(
                 f'where is empty: write a condition, such as "id > 5 OR id IS NULL", or leave it out for every row '
                 f"{self._at_version()}."
             )
         try:
             return given_predicate(where, params, self.snapshot.schema)
-        except (PredicateError, InvalidArgument, InvalidArgumentType) as error:
+        except (errors.PredicateError, errors.InvalidArgument, errors.InvalidArgumentType) as error:
             raise type(error)(f"{error} {self._at_version()}") from error
 
     def _unread(self) -> object:
@@ -472,8 +455,8 @@ class LogScan(Reopened):
             return None
         try:
             return expression_node(self.given, meaning=self.meaning, schema=self.snapshot.schema)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
+        except errors.PredicateError as error:
+            raise errors.PredicateError(f"{error} {self._at_version()}") from error
 
     def _bound(self) -> Node:
         if self._parsed is None:
@@ -485,15 +468,15 @@ class LogScan(Reopened):
             read = as_read(self._with_conditions(self._parsed), snapshot.schema, zone)
             bound = bind(read, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
             bound = at_time(bound, self._planned_at, zone, ()) if self._has_one_time else bound
-        except PredicateError as error:
-            raise PredicateError(f"{error}{or_meant(self.where)} {self._at_version()}") from error
+        except errors.PredicateError as error:
+            raise errors.PredicateError(f"{error}{diagnosis.or_meant(self.where)} {self._at_version()}") from error
         if not self._diagnosed:
             self._diagnosed = True
             parts = list(operations(self._parsed))
-            unknown = [said for name, said in unknown_functions(parts) if not session_function(name)]
-            quoted = quoted_names(parts, snapshot.schema)
-            for slip in (*never_true(bound), *quoted, *cast_strings(parts, bound), *unknown):
-                warn(f"{slip} {self._at_version()}", PredicateWarning)
+            unknown = [said for name, said in diagnosis.unknown_functions(parts) if not session_function(name)]
+            quoted = diagnosis.quoted_names(parts, snapshot.schema)
+            for slip in (*diagnosis.never_true(bound), *quoted, *diagnosis.cast_strings(parts, bound), *unknown):
+                warn(f"{slip} {self._at_version()}", errors.PredicateWarning)
             self._refuse_failing_constants(bound)
         return normalize(bound)
 
@@ -509,22 +492,22 @@ class LogScan(Reopened):
 
     def _refuse_failing_constants(self, bound: Node) -> None:
         """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
-        failing = failing_constant(bound, self.time_zone or "UTC") if self.in_ansi else None
+        failing = diagnosis.failing_constant(bound, self.time_zone or "UTC") if self.in_ansi else None
         if failing is None:
             return
         constant, reason = failing
         # A pattern that is not valid fails in both modes.
         cure = "" if isinstance(constant, Like) else _WITHOUT_ANSI
-        raise PredicateError(
-            f"Spark fails to evaluate the predicate{place_in_text(constant, self.where)}: {reason}{cure} "
-            f"{self._at_version()}.{or_meant(self.where)}"
+        raise errors.PredicateError(
+            f"Spark fails to evaluate the predicate{diagnosis.place_in_text(constant, self.where)}: {reason}{cure} "
+            f"{self._at_version()}.{diagnosis.or_meant(self.where)}"
         )
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:
         try:
             return tuple(t.resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
+        except errors.PredicateError as error:
+            raise errors.PredicateError(f"{error} {self._at_version()}") from error
 
     def _shown(self) -> tuple[str, ...] | None:
         """The columns that are not hidden; None if no column is."""

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.file_predicates import CompiledPredicate
@@ -29,7 +28,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import char_type
 from deltaskip.sparkexpr.values import of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
-from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, stat_field
 from deltaskip.stats.tight_bounds import are_tight
 
 _ZERO = arrow_scalar(0, pa.int64())
@@ -246,12 +245,6 @@ def _partition_value(value: Any, column: t.Resolved) -> Any:
         epoch = datetime(1970, 1, 1, tzinfo=UTC if column.type == t.TIMESTAMP else None)
         return epoch + timedelta(microseconds=value)
     return _public(value, column)
-
-
-def stat_field(column: t.Resolved) -> StatField:
-    """Return a column as statistics identify it."""
-    label = t.display_name(column.logical)
-    return StatField(column.physical, column.type, label, widened_types(column.field.metadata))
 
 
 def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> NotProvable:

@@ -103,7 +103,8 @@ def given_terms(scan: LogScan, by: object) -> tuple[SortTerm, ...]:
         elif is_column(each):
             found.append(_of_session(scan, each))
         elif hasattr(each, "path") and hasattr(each, "nulls_first"):
-            found.append(_of_sort_order(each))
+            order: Any = each
+            found.append(SortTerm(n.Column(tuple(order.path)), bool(order.descending), bool(order.nulls_first)))
         else:
             raise InvalidArgumentType.of("by", _FORMS, each)
     if not found:
@@ -137,11 +138,6 @@ def bound_terms(scan: LogScan, terms: Sequence[SortTerm]) -> tuple[OrderTerm, ..
         declared = declared_type(snapshot.schema, node.logical) if isinstance(node, n.FieldRef) else None
         found.append(OrderTerm(term, node, kind, declared is not None and holds_char(declared)))
     return tuple(found)
-
-
-def _of_sort_order(order: Any) -> SortTerm:
-    """The term of a SortOrder, whose room knows this one."""
-    return SortTerm(n.Column(tuple(order.path)), bool(order.descending), bool(order.nulls_first))
 
 
 def _of_session(scan: LogScan, column: object) -> SortTerm:

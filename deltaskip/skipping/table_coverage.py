@@ -13,7 +13,6 @@ from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
@@ -23,7 +22,7 @@ from deltaskip.sparkexpr.types import Resolved, collation_of, display_name, fold
 from deltaskip.sparkexpr.values.arrow_values import exact_sum, is_true
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
-from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
+from deltaskip.stats.layout import BoundKind, StatField, StatLeaf, stat_field
 from deltaskip.stats.logged_stats import LoggedStats
 from deltaskip.stats.stats_columns import indexed_columns
 
@@ -141,8 +140,7 @@ class _Gathered:
     """Counts and bounds of one column so far."""
 
     def __init__(self, column: Resolved) -> None:
-        metadata = column.field.metadata
-        self.field = StatField(column.physical, column.type, display_name(column.logical), widened_types(metadata))
+        self.field = stat_field(column)
         self.type = simple_string(column.type, column.field)
         self._bounds = _bound_leaves(self.field, column)
         self.bounded = self._bounds is not None

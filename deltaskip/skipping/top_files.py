@@ -19,8 +19,8 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates, live_row_counts
 from deltaskip.skipping.comparable import comparable, joined, sorted_positions
 from deltaskip.skipping.counts import proved_rows
+from deltaskip.skipping.file_list import KeptFiles
 from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.skipping.kept_files import KeptFiles
 from deltaskip.skipping.partition_columns import readings
 from deltaskip.skipping.proofs.collated import spellings
 from deltaskip.skipping.proofs.table_columns import TableColumns
@@ -93,7 +93,8 @@ def _certain(
     assert field is not None
     if field.kind is None:
         return pa.nulls(len(rows)), rows, pa.nulls(len(rows), pa.int64())
-    stats, side = batch.statistics, _behind(term)
+    stats = batch.statistics
+    side: Side = "min" if term.given.descending else "max"
     bounds = _taken(stats.bound(field, side), kept)
     if field.kind is BoundKind.TEXT:
         bounds = comparable(bounds)
@@ -221,11 +222,6 @@ def _near_bounds(
         return None
     keys = spellings(collation.id, column.collation)
     return batch.statistics.collated(field, side, keys, collation).sort_keys()
-
-
-def _behind(term: OrderTerm) -> Side:
-    """The side of the bound behind which no row sorts."""
-    return "min" if term.given.descending else "max"
 
 
 def _literal_value(value: Any, type_: t.DataType) -> Any:

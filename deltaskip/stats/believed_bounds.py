@@ -111,7 +111,7 @@ def believed(values: pa.Array, field: StatField, side: Side, form: BoundForm) ->
         case BoundKind.TEXT:
             return _without_weak_tie_breaker(values, side)
         case BoundKind.INT64 if field.type in _LIMITS:
-            return _in_range(values, _LIMITS[field.type])
+            return in_range(values, _LIMITS[field.type])
         case BoundKind.INT64 if field.type in t.NANOSECONDS:
             return _past_the_truncation(values) if side == "max" and form is not BoundForm.GROUP else values
         case BoundKind.INT64 if field.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
@@ -167,8 +167,8 @@ def whole_number(text: str) -> int | None:
     return None if abs(whole) >= 10**PRINTED_DIGITS and re.search("[.eE]", text) else whole
 
 
-def _in_range(values: pa.Array, limit: int) -> pa.Array:
-    """A bound outside the column's type proves nothing about its values."""
+def in_range(values: pa.Array, limit: int) -> pa.Array:
+    """Return integers from -limit to below the limit; null for others: a bound outside the type proves nothing."""
     extremes = pc.min_max(values)
     low, high = extremes["min"].as_py(), extremes["max"].as_py()
     if low is None or (low >= -limit and high < limit):

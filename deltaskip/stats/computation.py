@@ -17,8 +17,8 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags
 from deltaskip.stats.tight_bounds import writes_tight_bounds
+from deltaskip.storage import parse_location
 from deltaskip.storage.interface import Storage
-from deltaskip.storage.location import parse_location
 from deltaskip.storage.opening import storage_for
 from deltaskip.warning import warn
 

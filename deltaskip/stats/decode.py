@@ -13,22 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels import stats_json
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import BOOLEAN, DATE, NANOSECONDS, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.sparkexpr.values import JSON_FLOATS, calendar, parse_nanos
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
-from deltaskip.stats.believed_bounds import (
-    BEFORE_1900,
-    OFFSET_SECONDS_LOST,
-    PRINTED_DIGITS,
-    BoundForm,
-    believed,
-    decimal_bound,
-    whole_number,
-)
+from deltaskip.stats import believed_bounds
 from deltaskip.stats.layout import BoundKind, Side, StatField
-
-STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _INT64 = pa.int64()
 # The full forms that writers produce. Spark also reads shorter forms, which may be truncated bounds.
@@ -43,15 +34,15 @@ _FULL_TIMESTAMP = len("2020-01-02T10:11:12")
 
 def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     """Convert JSON values, as text with their kinds (kernels.stats_json), to bounds of `field`; null if unusable."""
-    return believed(_read_text(text, kind, field, side), field, side, BoundForm.TEXT)
+    return believed_bounds.believed(_read_text(text, kind, field, side), field, side, believed_bounds.BoundForm.TEXT)
 
 
 def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     match field.kind:
         case BoundKind.TEXT:
-            return _only(text, kind, STRING_KIND)
+            return only(text, kind, stats_json.STRING)
         case BoundKind.DECIMAL:
-            return _decimals(_only(text, kind, NUMBER_KIND), field, side)
+            return _decimals(only(text, kind, stats_json.NUMBER), field, side)
         case BoundKind.DOUBLE:
             return _special_doubles(text, kind)
         case BoundKind.INT64:
@@ -59,26 +50,23 @@ def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> 
         case _:
             return pa.nulls(len(text), pa.int64())
     if field.type == BOOLEAN:
-        return pc.cast(pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type)), pa.int64())
+        return pc.cast(pc.equal(only(text, kind, stats_json.BOOLEAN), arrow_scalar("true", text.type)), pa.int64())
     if field.type == DATE:
-        return date_texts(_only(text, kind, STRING_KIND))
+        return date_texts(only(text, kind, stats_json.STRING))
     if field.type == TIMESTAMP:
-        return instant_texts(_only(text, kind, STRING_KIND), side)
+        return instant_texts(only(text, kind, stats_json.STRING), side)
     if field.type == TIMESTAMP_NTZ:
-        return local_texts(_only(text, kind, STRING_KIND), "date" in field.widened_from)
+        return local_texts(only(text, kind, stats_json.STRING), "date" in field.widened_from)
     if field.type in NANOSECONDS:
-        return nanos_texts(_only(text, kind, STRING_KIND), field.type)
-    return _by_value(_only(text, kind, NUMBER_KIND), whole_number)
+        return nanos_texts(only(text, kind, stats_json.STRING), field.type)
+    return _by_value(only(text, kind, stats_json.NUMBER), believed_bounds.whole_number)
 
 
-def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
-    """Return the strings of JSON values, as text with their kinds; null for other kinds."""
-    return _only(text, kind, STRING_KIND)
-
-
-def from_struct(values: pa.Array, field: StatField, side: Side, form: BoundForm = BoundForm.STRUCT) -> pa.Array:
+def from_struct(
+    values: pa.Array, field: StatField, side: Side, form: believed_bounds.BoundForm = believed_bounds.BoundForm.STRUCT
+) -> pa.Array:
     """Convert a leaf of `stats_parsed` to a bound of `field`: cast from a narrower type, null for another type."""
-    return believed(_read_struct(values, field, side), field, side, form)
+    return believed_bounds.believed(_read_struct(values, field, side), field, side, form)
 
 
 def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
@@ -116,7 +104,8 @@ def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
 
 
-def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
+def only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
+    """Return the JSON values of one kind, as text; null for other kinds."""
     same = pc.equal(kind, arrow_scalar(wanted, pa.uint8()))
     return text if pc.all(same).as_py() else pc.if_else(same, text, arrow_scalar(None, text.type))
 
@@ -130,9 +119,9 @@ def _by_value(text: pa.Array, parse: Callable[[str], Any], type_: pa.DataType = 
 def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
     """Numbers, and the strings that JSON writers use for values that are not JSON numbers."""
     usable = pc.or_(
-        pc.equal(kind, arrow_scalar(NUMBER_KIND, pa.uint8())),
+        pc.equal(kind, arrow_scalar(stats_json.NUMBER, pa.uint8())),
         pc.and_(
-            pc.equal(kind, arrow_scalar(STRING_KIND, pa.uint8())),
+            pc.equal(kind, arrow_scalar(stats_json.STRING, pa.uint8())),
             pc.is_in(text, value_set=arrow_array(list(JSON_FLOATS), text.type)),
         ),
     )
@@ -170,11 +159,11 @@ def _instant(text: str, side: Side | None) -> int | None:
         micros = calendar.instant_of(found.local_micros, calendar.zone_of(found.zone))
     except LookupError:
         return None
-    if found.zone not in ("Z", "UTC", "GMT") and micros < BEFORE_1900:
+    if found.zone not in ("Z", "UTC", "GMT") and micros < believed_bounds.BEFORE_1900:
         if side is None:
             # So a struct's instant is written as text (`parsed_stats.stats_texts`), and a struct's is always doubted.
             return micros if found.zone == "+00:00" else None
-        micros += OFFSET_SECONDS_LOST if side == "max" else -OFFSET_SECONDS_LOST
+        micros += believed_bounds.OFFSET_SECONDS_LOST if side == "max" else -believed_bounds.OFFSET_SECONDS_LOST
     return micros if calendar.INSTANT_MIN <= micros <= calendar.INSTANT_MAX else None
 
 
@@ -257,7 +246,7 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
             return values
         text = pc.if_else(short, arrow_scalar(None, text.type), text)
     encoded = text.dictionary_encode()
-    bounds = [decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
+    bounds = [believed_bounds.decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
     odd = arrow_array(bounds, arrow).take(encoded.indices)
     return odd if short is None else pc.coalesce(values, odd)
 
@@ -268,7 +257,7 @@ def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | Non
     Such a string with e + 1 digits before the point denotes a multiple of 10^-scale, and what decimal_bound adds is
     less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.
     """
-    whole = min(PRINTED_DIGITS, type_.precision) - type_.scale
+    whole = min(believed_bounds.PRINTED_DIGITS, type_.precision) - type_.scale
     if whole < 1:
         return None
     fraction = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from deltaskip.sparkexpr.collations import Collation, CollationId, lookup
 from deltaskip.sparkexpr.types import STRING, MappingMode
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
-from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import DAMAGE, DataStorage, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.stats_columns import StatColumn
@@ -24,19 +24,6 @@ from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.stats.written_bounds import BoundText, bound_text, cut_collated_max, cut_collated_min, json_string
 
 Mode = Literal["auto", "footer", "scan"]
-
-
-class DataStorage(Protocol):
-    """The part of storage.Storage that computing statistics needs."""
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Read `length` bytes at `offset`, or fewer at the end. Raises FileNotFoundError for a missing file."""
-
-    def size(self, path: str) -> int:
-        """Return the size of the file in bytes."""
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Open the file for random access. The caller closes it."""
 
 
 @dataclass(frozen=True, slots=True)

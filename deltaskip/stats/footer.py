@@ -54,6 +54,8 @@ DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, s
 """The errors that a damaged footer causes."""
 
 _INT96 = 3
+# INT32, INT64, FLOAT and DOUBLE.
+_NUMBERS = {kind: struct.Struct(form) for kind, form in ((1, "<i"), (2, "<q"), (4, "<f"), (5, "<d"))}
 
 
 class TailStorage(Protocol):
@@ -64,6 +66,32 @@ class TailStorage(Protocol):
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
+
+
+class DataStorage(TailStorage, Protocol):
+    """The part of storage.Storage that reading data files needs."""
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open the file for random access. The caller closes it."""
+
+
+class FileInMemory:
+    """A storage of a single file, whose bytes are in memory (DataStorage)."""
+
+    def __init__(self, data: pa.Buffer) -> None:
+        self._data = data
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """Return the bytes of the range."""
+        return bytes(memoryview(self._data)[offset : offset + length])
+
+    def size(self, path: str) -> int:
+        """Return the number of bytes."""
+        return int(self._data.size)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open the bytes for random access."""
+        return pa.BufferReader(self._data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,20 +348,13 @@ def writer_of(created_by: bytes) -> tuple[bytes, int, int]:
 
 
 def _decoder(node: ParquetNode) -> Callable[[bytes], Bound]:
-    match node.physical_type:
-        case 1:
-            return lambda raw: int(struct.unpack("<i", raw)[0])
-        case 2:
-            return lambda raw: int(struct.unpack("<q", raw)[0])
-        case 4:
-            return lambda raw: float(struct.unpack("<f", raw)[0])
-        case 5:
-            return lambda raw: float(struct.unpack("<d", raw)[0])
-        case _:
-            source = type_of_leaf(node)
-            if source is not None and source.kind == "decimal":
-                return lambda raw: int.from_bytes(raw, "big", signed=True)
-            return lambda raw: raw
+    number = _NUMBERS.get(node.physical_type)
+    if number is not None:
+        return lambda raw: number.unpack(raw)[0]
+    source = type_of_leaf(node)
+    if source is not None and source.kind == "decimal":
+        return lambda raw: int.from_bytes(raw, "big", signed=True)
+    return lambda raw: raw
 
 
 def _chunk(group: Mapping[int, Any], leaf: int) -> Mapping[int, Any]:

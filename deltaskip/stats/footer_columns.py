@@ -19,16 +19,28 @@ from deltaskip.stats.stored_bounds import StoredType
 _REQUIRED, _REPEATED = 0, 2
 _LIST_OR_MAP = (1, 2, 3)
 # Fields of SchemaElement.
-_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _ID, _LOGICAL = 1, 3, 4, 5, 6, 7, 9, 10
+_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 1, 3, 4, 5, 6, 7, 8, 9, 10
+_CONVERTED_DECIMAL = 5
 # Members of LogicalType, and the equivalent converted types.
-_STRING, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER = 1, 5, 6, 8, 10
+STRING, MAP, LIST, ENUM, DECIMAL, DATE, TIME, TIMESTAMP = range(1, 9)
+INTEGER, UNKNOWN, JSON, BSON, VARIANT, GEOMETRY, GEOGRAPHY = 10, 11, 12, 13, 16, 17, 18
 _AS_LOGICAL: dict[int, dict[int, Any]] = {
-    0: {_STRING: {}},
-    6: {_DATE: {}},
-    9: {_TIMESTAMP: {2: {1: {}}}},
-    10: {_TIMESTAMP: {2: {2: {}}}},
-    **{converted: {_INTEGER: {2: False}} for converted in (11, 12, 13, 14)},
-    **{converted: {_INTEGER: {2: True}} for converted in (15, 16, 17, 18)},
+    0: {STRING: {}},
+    1: {MAP: {}},
+    2: {MAP: {}},
+    3: {LIST: {}},
+    4: {ENUM: {}},
+    6: {DATE: {}},
+    7: {TIME: {}},
+    8: {TIME: {}},
+    9: {TIMESTAMP: {1: True, 2: {1: {}}}},
+    10: {TIMESTAMP: {1: True, 2: {2: {}}}},
+    **{converted: {INTEGER: {1: 8 << i, 2: False}} for i, converted in enumerate((11, 12, 13, 14))},
+    **{converted: {INTEGER: {1: 8 << i, 2: True}} for i, converted in enumerate((15, 16, 17, 18))},
+    19: {JSON: {}},
+    20: {BSON: {}},
+    # INTERVAL, which has no logical type.
+    21: {21: {}},
 }
 _UNITS = {1: "ms", 2: "us", 3: "ns"}
 
@@ -68,6 +80,15 @@ class ParquetNode:
     def is_repeated(self) -> bool:
         """Whether a row may have several values of it."""
         return bool(self.element.get(_REPETITION) == _REPEATED)
+
+    @property
+    def logical(self) -> dict[int, Any]:
+        """Its logical type by the member of LogicalType, also if the file has a converted type; empty without one."""
+        element = self.element
+        found: dict[int, Any] = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})
+        if element.get(_CONVERTED) == _CONVERTED_DECIMAL and DECIMAL not in found:
+            return {DECIMAL: {1: element.get(_SCALE, 0), 2: element.get(_PRECISION, 0)}}
+        return found
 
     @property
     def physical_type(self) -> int:
@@ -173,25 +194,22 @@ def _folded_name(node: ParquetNode) -> str:
 
 def type_of_leaf(node: ParquetNode) -> StoredType | None:
     """Return the stored type of a leaf, or None for types whose bounds are unused: INT96, boolean, unsigned, …."""
-    element = node.element
-    logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})
-    if element.get(_CONVERTED) == 5 and _DECIMAL not in logical:
-        logical = {_DECIMAL: {1: element.get(_SCALE, 0)}}
+    logical = node.logical
     # The numbers of parquet.thrift's Type: INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY.
     match node.physical_type:
-        case _ if _DECIMAL in logical:
-            return StoredType("decimal", scale=logical[_DECIMAL].get(1, 0))
-        case 1 if _DATE in logical:
+        case _ if DECIMAL in logical:
+            return StoredType("decimal", scale=logical[DECIMAL].get(1, 0))
+        case 1 if DATE in logical:
             return StoredType("date")
-        case 2 if _TIMESTAMP in logical:
-            return StoredType("timestamp", unit=_UNITS.get(next(iter(logical[_TIMESTAMP].get(2, {})), 2), "us"))
-        case 1 | 2 if not logical or logical.get(_INTEGER, {}).get(2) is True:
+        case 2 if TIMESTAMP in logical:
+            return StoredType("timestamp", unit=_UNITS.get(next(iter(logical[TIMESTAMP].get(2, {})), 2), "us"))
+        case 1 | 2 if not logical or logical.get(INTEGER, {}).get(2) is True:
             return StoredType("integer")
         case 4 if not logical:
             return StoredType("float")
         case 5 if not logical:
             return StoredType("double")
-        case 6 if _STRING in logical:
+        case 6 if STRING in logical:
             return StoredType("string")
         case _:
             return None

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from deltaskip.records import dataclass
+from deltaskip.schema.type_widening import widened_types
 from deltaskip.sparkexpr import types as t
 
 Side = Literal["min", "max"]
@@ -94,6 +95,12 @@ class StatField:
     def kind(self) -> BoundKind | None:
         """Kernel layout of the bounds."""
         return bound_kind(self.type)
+
+
+def stat_field(column: t.Resolved) -> StatField:
+    """Return a column as statistics identify it."""
+    label = t.display_name(column.logical)
+    return StatField(column.physical, column.type, label, widened_types(column.field.metadata))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,22 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StatisticsWarning
+from deltaskip.kernels import stats_json
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.types import GEOSPATIAL, INTEGRAL_BITS, VARIANT
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true
 from deltaskip.stats import boxes, variant_bounds
 from deltaskip.stats.believed_bounds import BoundForm, believed
-from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
+from deltaskip.stats.cache_keys import AddsScope, CacheKey, CommitsScope
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
-from deltaskip.stats.decode import from_struct, from_text, only_strings
+from deltaskip.stats.decode import from_struct, from_text, only
 from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.warning import warn
 
 _TIGHT = StatLeaf(TIGHT_BOUNDS)
 _SIDES = ("minValues", "maxValues")
-_MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
 
 
 _Extraction = Callable[[pa.Array, Sequence[tuple[str, ...]]], Sequence[tuple[pa.Array, pa.Array]]]
@@ -139,7 +139,7 @@ class LoggedStats:
 
     def _remember(self, leaf: StatLeaf, values: pa.Array) -> None:
         self._decoded[leaf] = values
-        self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
+        self._cache.put(("statistic", self._scope, leaf), values, values.nbytes)
 
     def _inside(self, field: StatField) -> tuple[pa.Array, pa.Array, pa.BooleanArray]:
         low, high = map(self.leaf, _containers_of(field))
@@ -153,7 +153,7 @@ class LoggedStats:
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Minimum or maximum under a collation, from statsWithCollation. keys: spellings of its identifier."""
         leaf = collated_leaf(field, side, keys)
-        key = CollatedKey(self._scope, leaf, str(collation.id))
+        key: CacheKey = ("collated", self._scope, leaf, str(collation.id))
         found: CollatedBounds | None = self._cache.get(key)
         if found is None:
             found = CollatedBounds(self.leaf(leaf), collation)
@@ -190,7 +190,7 @@ class LoggedStats:
         recorded = self._source.nan_recorded()
         if recorded.false_count == 0:
             return recorded
-        key = NanAbsentKey(self._scope, field.physical)
+        key: CacheKey = ("NaN absent", self._scope, field.physical)
         absent = self._cache.get(key)
         if absent is None:
             absent = self._source.nan_absent(field.physical)
@@ -199,7 +199,7 @@ class LoggedStats:
 
     def _known(self, leaf: StatLeaf) -> bool:
         if leaf not in self._decoded:
-            cached = self._cache.get(StatisticKey(self._scope, leaf))
+            cached = self._cache.get(("statistic", self._scope, leaf))
             if cached is None:
                 return False
             self._decoded[leaf] = cached
@@ -228,17 +228,17 @@ class LoggedStats:
         named: list[int] = []
         for leaf, function, (values, kinds) in zip(leaves, extract, self._extracted(leaves, extract), strict=False):
             if function is extract_int64:
-                self._warn(leaf, kinds, _NUMBER)
+                self._warn(leaf, kinds, stats_json.NUMBER)
                 found.append(values if leaf.side is None else believed(values, _field(leaf), leaf.side, BoundForm.TEXT))
             elif function is extract_leaves:
                 self._warn(leaf, kinds, *_expected(leaf))
                 found.append(_from_text(values, kinds, leaf))
-            elif _holds(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))) or _holds(pc.is_inf(values)):
+            elif _holds(pc.equal(kinds, arrow_scalar(stats_json.STRING, pa.uint8()))) or _holds(pc.is_inf(values)):
                 # NaN and infinities are strings, and numbers beyond the range are no values: the JSON is read again.
                 named.append(len(found))
                 found.append(values)
             else:
-                self._warn(leaf, kinds, _NUMBER)
+                self._warn(leaf, kinds, stats_json.NUMBER)
                 found.append(believed(values, _field(leaf), _side(leaf), BoundForm.TEXT))
         again = [leaves[i] for i in named]
         for i, leaf, (values, kinds) in zip(
@@ -290,8 +290,9 @@ class LoggedStats:
         return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
     def _warn(self, leaf: StatLeaf, kinds: pa.Array, *expected: int) -> None:
+        never = stats_json.MISSING, stats_json.JSON_NULL, *expected
         # As bytes, because for thousands of columns, calls of Arrow take longer than copying the few bytes.
-        count = len(kinds.buffers()[1].to_pybytes()[: len(kinds)].translate(None, bytes((_MISSING, _NULL, *expected))))
+        count = len(kinds.buffers()[1].to_pybytes()[: len(kinds)].translate(None, bytes(never)))
         if count:
             warn(
                 f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}; it counts as "
@@ -327,13 +328,13 @@ def _side(leaf: StatLeaf) -> Side:
 def _expected(leaf: StatLeaf) -> tuple[int, ...]:
     match _layout(leaf):
         case BoundKind.DECIMAL:
-            return (_NUMBER,)
+            return (stats_json.NUMBER,)
         case BoundKind.DOUBLE:
-            return (_NUMBER, _STRING)
+            return (stats_json.NUMBER, stats_json.STRING)
         case BoundKind.TEXT:
-            return (_STRING,)
+            return (stats_json.STRING,)
         case _:
-            return (_BOOLEAN, _STRING)
+            return (stats_json.BOOLEAN, stats_json.STRING)
 
 
 def _arrow_type(leaf: StatLeaf) -> pa.DataType:
@@ -368,9 +369,9 @@ def _is_point(leaf: StatLeaf) -> bool:
 
 def _from_text(texts: pa.Array, kinds: pa.Array, leaf: StatLeaf) -> pa.Array:
     if leaf.collation or _is_point(leaf):
-        return only_strings(texts, kinds)
+        return only(texts, kinds, stats_json.STRING)
     if _is_variant(leaf):
-        return variant_bounds.of_texts(only_strings(texts, kinds))
+        return variant_bounds.of_texts(only(texts, kinds, stats_json.STRING))
     return from_text(texts, kinds, _field(leaf), _side(leaf))
 
 

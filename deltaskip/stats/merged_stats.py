@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import member_at, parse_json
 from deltaskip.sparkexpr.collations import CollationId
 from deltaskip.sparkexpr.types import FLOATING
@@ -186,15 +185,8 @@ def _spelled(collated: Mapping[str, Any], identifiers: Iterable[str]) -> list[di
     return [
         bounds
         for name, bounds in collated.items()
-        if isinstance(bounds, dict) and name.count(".") > 1 and _canonical(name) in wanted
+        if isinstance(bounds, dict) and (found := CollationId.parsed(name)) is not None and found.canonical in wanted
     ]
-
-
-def _canonical(name: str) -> CollationId | None:
-    try:
-        return CollationId.parse(name).canonical
-    except InvalidCollation:
-        return None
 
 
 def _has_leaf(tree: Any) -> bool:

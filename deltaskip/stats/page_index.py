@@ -15,18 +15,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
-from deltaskip.stats.footer import (
-    COLUMNS,
-    DAMAGE,
-    MAX,
-    MAX_EXACT,
-    MIN,
-    MIN_EXACT,
-    NAN_COUNT,
-    NULL_COUNT,
-    STATISTICS,
-    Footer,
-)
+from deltaskip.stats import footer as f
 from deltaskip.storage.range_file import Range, read_ranges
 
 # parquet.thrift: ColumnChunk, OffsetIndex, PageLocation, ColumnIndex
@@ -61,7 +50,7 @@ class Pages:
         return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int]) -> dict[int, Pages]:
+def pages_of(source: pa.NativeFile, footer: f.Footer, group: int, leaves: Iterable[int]) -> dict[int, Pages]:
     """Return the pages of column chunks of a row group, for chunks with an offset index that fits.
 
     Args:
@@ -75,7 +64,7 @@ def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable
     for leaf, data in _indexes(source, footer, group, leaves, _OFFSET_INDEX).items():
         try:
             pages = _pages(read_struct(data), rows, *footer.chunk_range(group, leaf))
-        except DAMAGE:
+        except f.DAMAGE:
             continue
         if pages is not None:
             found[leaf] = pages
@@ -83,7 +72,7 @@ def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable
 
 
 def page_statistics(
-    source: pa.NativeFile, footer: Footer, group: int, pages: Mapping[int, Pages]
+    source: pa.NativeFile, footer: f.Footer, group: int, pages: Mapping[int, Pages]
 ) -> dict[int, list[dict[int, Any]]]:
     """Return the statistics of each page (parquet.thrift, Statistics), by the index of the Parquet column.
 
@@ -96,9 +85,9 @@ def page_statistics(
     found = {}
     for leaf, data in _indexes(source, footer, group, pages, _COLUMN_INDEX).items():
         try:
-            whole = footer.column_chunk(group, leaf).get(STATISTICS, {}).get(NULL_COUNT)
+            whole = footer.column_chunk(group, leaf).get(f.STATISTICS, {}).get(f.NULL_COUNT)
             statistics = _statistics(read_struct(data), np.diff(pages[leaf].rows).tolist(), whole)
-        except DAMAGE:
+        except f.DAMAGE:
             continue
         if statistics is not None:
             found[leaf] = statistics
@@ -106,17 +95,17 @@ def page_statistics(
 
 
 def _indexes(
-    source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int], place: tuple[int, int]
+    source: pa.NativeFile, footer: f.Footer, group: int, leaves: Iterable[int], place: tuple[int, int]
 ) -> dict[int, bytes]:
     """The bytes of indexes, by the index of the Parquet column, for column chunks that have one."""
     wanted: dict[int, Range] = {}
     end = source.size()
     for leaf in leaves:
         try:
-            offset, length = (footer.row_groups[group][COLUMNS][leaf].get(number, 0) for number in place)
+            offset, length = (footer.row_groups[group][f.COLUMNS][leaf].get(number, 0) for number in place)
             if 0 < offset < offset + length <= end and length <= _MOST_BYTES:
                 wanted[leaf] = offset, length
-        except DAMAGE:
+        except f.DAMAGE:
             continue
     found = read_ranges(source, list(wanted.values())) if wanted else ()
     return {leaf: bytes(data) for leaf, data in zip(wanted, found, strict=True)}
@@ -150,11 +139,11 @@ def _statistics(
         if nulls is not None and (not 0 <= nulls <= page_rows or (nulls == page_rows) != empty):
             return None
         if empty:
-            found.append({NULL_COUNT: page_rows})
+            found.append({f.NULL_COUNT: page_rows})
             continue
         # Bounds of a page need not be values of the page, but they enclose them.
-        each = {MIN: low, MAX: high, MIN_EXACT: True, MAX_EXACT: True, NAN_COUNT: nan}
-        found.append(each if nulls is None else {**each, NULL_COUNT: nulls})
+        each = {f.MIN: low, f.MAX: high, f.MIN_EXACT: True, f.MAX_EXACT: True, f.NAN_COUNT: nan}
+        found.append(each if nulls is None else {**each, f.NULL_COUNT: nulls})
     if counts is not None and nulls_of_chunk is not None and sum(counts) != nulls_of_chunk:
         return None
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,7 @@ from deltaskip.sparkexpr.functions import variant_path_extremes
 from deltaskip.sparkexpr.types import GEOSPATIAL, VARIANT, DataType
 from deltaskip.stats.boxes import box_of
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, PathExtremes, combined_facts
-from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
+from deltaskip.stats.footer import DAMAGE, DataStorage, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.stats.shredded_variants import ShreddingError, unshredded
@@ -53,13 +53,6 @@ _DATA_PAGES = (0, 3)
 _DECODED = 1
 
 
-class InputStorage(Protocol):
-    """The part of storage.Storage that reading data files needs."""
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Open the file for random access. The caller closes it."""
-
-
 @dataclass(frozen=True, slots=True)
 class ScannedColumn:
     """A column to read: its position, whether to compute binary extremes, and the orders of collated extremes."""
@@ -81,7 +74,7 @@ class ScannedColumn:
 
 
 def scan_file(
-    storage: InputStorage,
+    storage: DataStorage,
     path: str,
     footer: Footer,
     columns: Sequence[ScannedColumn],
@@ -112,7 +105,7 @@ def scan_file(
 
 
 def _batches(
-    storage: InputStorage, path: str, footer: Footer, columns: Sequence[ScannedColumn], row_groups: Sequence[int]
+    storage: DataStorage, path: str, footer: Footer, columns: Sequence[ScannedColumn], row_groups: Sequence[int]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches with the position of their first row in the file."""
     with storage.open_input(path) as source:

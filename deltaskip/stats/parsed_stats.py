@@ -16,18 +16,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
-from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
-from deltaskip.kernels.stats_json import INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
+from deltaskip.kernels.stats_json import BOOLEAN, INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId
-from deltaskip.sparkexpr.types import STRING as STRING_COLUMN
 from deltaskip.sparkexpr.values import JSON_FLOATS
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
 from deltaskip.stats import variant_bounds
-from deltaskip.stats.believed_bounds import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
-from deltaskip.stats.decode import date_texts, instant_texts, local_texts, nanos_texts
+from deltaskip.stats.believed_bounds import (
+    BEFORE_1900,
+    as_floats,
+    in_our_calendar,
+    in_range,
+    is_long_decimal,
+    of_either_type,
+)
+from deltaskip.stats.decode import date_texts, instant_texts, local_texts, nanos_texts, only
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
@@ -69,7 +73,7 @@ class StatsStruct:
             leaves.update({(side, *column.physical): column.type for column in bounded})
         leaves.update({("nullCount", *column.physical): t.LONG for column in columns})
         for identifier, path in sorted(collated):
-            leaves.update({(COLLATED, identifier, side, *path): STRING_COLUMN for side in _SIDES})
+            leaves.update({(COLLATED, identifier, side, *path): t.STRING for side in _SIDES})
         self._leaves = leaves
         nested = _nested({**{path: _arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
         self.type: pa.StructType = _struct_type(nested)
@@ -134,7 +138,8 @@ def collated_bounds(texts: pa.Array, strings: Container[Path]) -> set[tuple[str,
             continue
         found.update(path for path, value in _leaves(collated, ()) if isinstance(value, str))
     bounds = (path for path in found if len(path) > 2 and path[1] in _SIDES and path[2:] in strings)
-    return {(path[0], path[2:]) for path in bounds if _is_identifier(path[0])}
+    identifiers = {path: CollationId.parsed(path[0]) for path in bounds}
+    return {(path[0], path[2:]) for path, found in identifiers.items() if found is not None and found.version}
 
 
 def _leaves(tree: Any, above: Path) -> Iterator[tuple[Path, Any]]:
@@ -143,13 +148,6 @@ def _leaves(tree: Any, above: Path) -> Iterator[tuple[Path, Any]]:
     elif len(above) < _MOST_NAMES:
         for name, value in tree.items():
             yield from _leaves(value, (*above, name))
-
-
-def _is_identifier(text: str) -> bool:
-    try:
-        return CollationId.parse(text).version is not None
-    except InvalidCollation:
-        return False
 
 
 def stats_texts(stats: pa.StructArray, instants: Instants = frozenset(), hybrid: bool = False) -> pa.Array:
@@ -179,8 +177,8 @@ def _other(text: pa.Array, kind: pa.Array, type_: t.DataType) -> pa.Array:
     if type_ == t.BOOLEAN:
         return _booleans(text, kind)
     if isinstance(type_, t.DecimalType):
-        return _cast(_only(text, kind, NUMBER), arrow)
-    strings = _only(text, kind, STRING)
+        return _cast(only(text, kind, NUMBER), arrow)
+    strings = only(text, kind, STRING)
     if type_ == t.VARIANT:
         return variant_bounds.of_texts(strings)
     if type_ in t.NANOSECONDS:
@@ -206,22 +204,13 @@ def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataTyp
 
 
 def _booleans(text: pa.Array, kind: pa.Array) -> pa.Array:
-    return pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type))
+    return pc.equal(only(text, kind, BOOLEAN), arrow_scalar("true", text.type))
 
 
 def _in_width(values: pa.Array, arrow: pa.DataType) -> pa.Array:
     if arrow == pa.int64():
         return values
-    half = 1 << (arrow.bit_width - 1)
-    fits = pc.and_(
-        pc.greater_equal(values, arrow_scalar(-half, pa.int64())), pc.less(values, arrow_scalar(half, pa.int64()))
-    )
-    return pc.if_else(fits, values, arrow_scalar(None, pa.int64())).cast(arrow)
-
-
-def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
-    same = pc.equal(kind, arrow_scalar(wanted, pa.uint8()))
-    return text if pc.all(same, min_count=0).as_py() else pc.if_else(same, text, arrow_scalar(None, text.type))
+    return in_range(values, 1 << (arrow.bit_width - 1)).cast(arrow)
 
 
 def _cast(text: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -300,9 +289,7 @@ def _text(values: pa.Array, hybrid: bool) -> pa.Array:
         values = in_our_calendar(values)
     if pa.types.is_decimal(kind):
         return _decimal(values)
-    if pa.types.is_integer(kind):
-        return values.cast(pa.string())
-    if pa.types.is_boolean(kind):
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind):
         return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
@@ -359,8 +346,5 @@ def _string(values: pa.Array) -> pa.Array:
 
 
 def _double(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value)
-    if math.isnan(value):
-        return '"NaN"'
-    return '"Infinity"' if value > 0 else '"-Infinity"'
+    text = json.dumps(value)
+    return text if math.isfinite(value) else f'"{text}"'

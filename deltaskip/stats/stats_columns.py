@@ -119,28 +119,19 @@ def declared_collations(
 
 
 def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None) -> Iterator[CollationId]:
-    try:
-        collation = CollationId.parse(declared).without_version.canonical
-    except InvalidCollation:
+    identifier = CollationId.parsed(declared)
+    if identifier is None:
         return
+    collation = identifier.without_version.canonical
     if write_versions is None:
         yield collation
         return
     for text, versions in write_versions.items():
-        if not _same(text, collation):
-            continue
-        for version in versions:
-            # Any writer may fill the domain; an empty version is ignored.
+        # Any writer may fill the domain; what is malformed is ignored.
+        listed = CollationId.parsed(text)
+        for version in versions if listed is not None and listed.canonical == collation.canonical else ():
             with suppress(InvalidCollation):
                 yield collation.with_version(version)
-
-
-def _same(text: str, collation: CollationId) -> bool:
-    """Whether the text identifies the collation; a malformed text identifies none."""
-    try:
-        return CollationId.parse(text).canonical == collation.canonical
-    except InvalidCollation:
-        return False
 
 
 def _leaves(

@@ -8,6 +8,8 @@ from deltaskip.storage.interface import FileInfo, NotAFile, Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import (
     HADOOP_SCHEMES,
+    LOG_FOLDER,
+    address_of,
     is_local,
     join,
     parent,
@@ -19,7 +21,7 @@ from deltaskip.storage.location import (
 from deltaskip.storage.opening import open_storage, storage_for
 
 __all__ = [
-    "HADOOP_SCHEMES", "CatalogLog", "CatalogStorage", "FileInfo", "LocalStorage", "NotAFile", "Storage", "is_local",
-    "join", "open_storage", "parent", "parse_location", "scheme_of", "split_authority", "storage_below", "storage_for",
-    "uri_of",
+    "HADOOP_SCHEMES", "LOG_FOLDER", "CatalogLog", "CatalogStorage", "FileInfo", "LocalStorage", "NotAFile", "Storage",
+    "address_of", "is_local", "join", "open_storage", "parent", "parse_location", "scheme_of", "split_authority",
+    "storage_below", "storage_for", "uri_of",
 ]  # fmt: skip

@@ -17,11 +17,11 @@ class CatalogLog(Protocol):
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of a directory, as `Storage.list_from` does; the log's entries as known to the catalog."""
-        ...
+        return storage.list_from(directory, start_name)
 
     def elsewhere(self, path: str) -> str | None:
         """Return another location of a file that is no longer at this one; None if there is none."""
-        ...
+        return None
 
 
 class CatalogStorage(Storage):
@@ -66,22 +66,20 @@ class CatalogStorage(Storage):
         return self.log.entries(self.below, directory, start_name)
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
-        try:
-            return self.below.read(path, max_bytes)
-        except FileNotFoundError:
-            other = self.log.elsewhere(path)
-            if other is None:
-                raise
-            return self.below.read(other, max_bytes)
+        return self._found(path, lambda place: self.below.read(place, max_bytes))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
+        return self._found(path, lambda place: self.below.read_range(place, offset, length))
+
+    def _found(self, path: str, read: Callable[[str], bytes]) -> bytes:
+        """What is read of a file, at its other location if it is no longer at this one."""
         try:
-            return self.below.read_range(path, offset, length)
+            return read(path)
         except FileNotFoundError:
             other = self.log.elsewhere(path)
             if other is None:
                 raise
-            return self.below.read_range(other, offset, length)
+            return read(other)
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         try:

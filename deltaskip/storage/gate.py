@@ -19,7 +19,7 @@ from deltaskip.errors import StorageError
 from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import absolute_path, decoded, encoded, of_process, real_path, working_directory
 from deltaskip.storage.catalog_storage import storage_below
-from deltaskip.storage.interface import FileInfo, Storage
+from deltaskip.storage.interface import Storage, entries_of
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import LOG_FOLDER, is_local, join, split_authority
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
@@ -129,7 +129,7 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
         raise _kept(root, f"{inside[0]} is in it")
     if _is_local(storage) and os.path.islink(encoded(root)):
         return
-    names = [entry.name for entry in _listed(storage, root)]
+    names = [entry.name for entry in entries_of(storage, root)]
     if LOG_FOLDER not in names and (names or storage.exists(root)):
         raise _kept(root, "it is not a Delta table")
     for found in other_tables_below(storage, root):
@@ -167,7 +167,7 @@ def other_tables_below(storage: Storage, root: str) -> Iterator[str]:
         pending = [""]
         while pending:
             folder = pending.pop()
-            for entry in _listed(storage, join(root, folder) if folder else root):
+            for entry in entries_of(storage, join(root, folder) if folder else root):
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 if entry.name == LOG_FOLDER or not entry.is_file:
                     if entry.name != LOG_FOLDER:
@@ -234,10 +234,3 @@ def contains(folder: str, other: str) -> bool:
     else:
         folder, other = ("{}/{}".format(*split_authority(each)) for each in (folder, other))
     return f"{other.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
-
-
-def _listed(storage: Storage, folder: str) -> list[FileInfo]:
-    try:
-        return storage.list_from(folder, "")
-    except (FileNotFoundError, NotADirectoryError):
-        return []

@@ -192,6 +192,14 @@ class Storage(Protocol):
         ...
 
 
+def entries_of(storage: Storage, folder: str, start_name: str = "") -> list[FileInfo]:
+    """Return the entries of a folder as `Storage.list_from` does; none if there is no such folder."""
+    try:
+        return storage.list_from(folder, start_name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def check_range(location: str, offset: int, length: int) -> None:
     """Raise StorageError for an invalid range of bytes."""
     if offset < 0 or length < 0:

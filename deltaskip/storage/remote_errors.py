@@ -51,15 +51,11 @@ def backend_errors(path: str, act: str = "read") -> Iterator[None]:
 def _converted(error: BaseException, path: str, act: str) -> Exception | None:
     """The error of this package; None for an error that no backend raises."""
     match _origin(error):
-        case "builtin", "FileNotFoundError":
+        case ("builtin", "FileNotFoundError") | ("obstore", "NotFoundError"):
             return _missing(error, path, act)
-        case "obstore", "NotFoundError":
-            return _missing(error, path, act)
-        case "builtin", "PermissionError":
-            return _refused(error, path, act)
         case "obstore", "AlreadyExistsError" | "PreconditionError" if act == "write":
             return file_exists(path)
-        case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
+        case ("builtin", "PermissionError") | ("obstore", "PermissionDeniedError" | "UnauthenticatedError"):
             return _refused(error, path, act)
         # obstore also raises Python's built-in error for it.
         case "obstore" | "builtin", name if name.startswith(("NotSupported", "NotImplemented")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaskip.storage.catalog_storage import CatalogStorage
+from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
 
@@ -18,7 +18,7 @@ class Unsynced:
     """
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage.below if isinstance(storage, CatalogStorage) else storage
+        self._storage = storage_below(storage)
         self._paths: list[str] = []
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaskip.errors import DeltaSkipError, InvalidCollation
+from deltaskip.errors import DeltaSkipError
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
@@ -35,16 +35,9 @@ class CollatedColumn(Shown):
 def collated_columns(snapshot: Snapshot) -> tuple[CollatedColumn, ...]:
     """Return every collated string of the snapshot's schema, in the order of the schema."""
     listed = kept_versions(snapshot.domains)
-    hints = {known: versions for text, versions in listed.items() if (known := _parsed(text)) is not None}
+    hints = {known: versions for text, versions in listed.items() if (known := CollationId.parsed(text)) is not None}
     available = available_collations()
     return tuple(_column(path, text, hints, available) for path, text in _declared(snapshot.schema, ""))
-
-
-def _parsed(text: str) -> CollationId | None:
-    try:
-        return CollationId.parse(text)
-    except InvalidCollation:
-        return None
 
 
 def _declared(data_type: t.DataType, above: str) -> Iterator[tuple[str, str]]:
@@ -70,7 +63,7 @@ def _column(
     hints: Mapping[CollationId, tuple[str, ...]],
     available: tuple[AvailableCollations, ...],
 ) -> CollatedColumn:
-    collation = _parsed(text)
+    collation = CollationId.parsed(text)
     if collation is None:
         reason = f"{text!r} is not a collation identifier, so predicates on {path} prune nothing."
         return CollatedColumn(path, text, (), (), reason)

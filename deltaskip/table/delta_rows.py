@@ -15,7 +15,6 @@ from typing import Any
 from deltaskip.log import Snapshot
 from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult
-from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.table.detail import TableDetail
 from deltaskip.txn.result import WriteResult
 
@@ -120,12 +119,7 @@ def optimized_row(snapshot: Snapshot, result: OptimizeResult, parallelism: int =
         parallelism: Number of tasks that the session runs at once.
     """
     removed = result.removed
-    with_stats = indexed_columns(
-        snapshot.schema,
-        partition_columns=snapshot.partition_columns,
-        mapping_mode=snapshot.mapping_mode,
-        properties=snapshot.properties,
-    )
+    with_stats = snapshot.indexed_columns()
     columns = len(snapshot.schema.fields)
     vectors = {
         "numDeletionVectorsRemoved": result.vectors_removed,

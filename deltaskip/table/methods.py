@@ -11,7 +11,7 @@ from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
 from deltaskip.skipping.log_scan import ZONE_MUST_BE
 from deltaskip.sparkexpr.values.calendar import zone_of
-from deltaskip.storage.location import address_of
+from deltaskip.storage import address_of
 from deltaskip.txn.latest import latest_after
 from deltaskip.txn.write_options import WriteOptions
 from deltaskip.warning import warn

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import DomainMetadata, Protocol
-from deltaskip.errors import InvalidCollation, InvalidCommit
+from deltaskip.errors import InvalidCommit
 from deltaskip.features.registry import FEATURES, feature_names, has_feature
 from deltaskip.schema.properties import FEATURES_WRITER_VERSION
 from deltaskip.sparkexpr.collations import DOMAIN, WRITE_VERSIONS, CollationId, domain_members, kept_versions
@@ -81,11 +81,9 @@ def _spelling(versions: Mapping[str, tuple[str, ...]], identifier: CollationId) 
     """The key of the collation in the domain, or Spark's spelling if the domain does not list it."""
     wanted = identifier.without_version.canonical
     for name in versions:
-        try:
-            if CollationId.parse(name).canonical == wanted:
-                return name
-        except InvalidCollation:
-            continue
+        found = CollationId.parsed(name)
+        if found is not None and found.canonical == wanted:
+            return name
     return str(wanted)
 
 

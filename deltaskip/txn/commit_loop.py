@@ -25,11 +25,10 @@ from deltaskip.log.new_table import BEFORE_CREATION, already_exists
 from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
-from deltaskip.storage import FileInfo, LocalStorage, join
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, join
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.unsynced import Unsynced
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltaskip.actions import (
-    AddCdcFile,
-    AddFile,
-    DeletionVectorDescriptor,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    Txn,
-)
+from deltaskip import actions as a
 from deltaskip.errors import InvalidCommit
 from deltaskip.json_text import compact_json, parse_json
 from deltaskip.log import Snapshot
@@ -77,15 +68,15 @@ class Intent:
     scans: Sequence[Scan]
     files: Mapping[str, str]
     apps: Set[str]
-    adds: Mapping[str, AddFile]
+    adds: Mapping[str, a.AddFile]
     unchanged: Mapping[str, Known]
-    removes: Mapping[str, RemoveFile]
+    removes: Mapping[str, a.RemoveFile]
     removed: Sequence[RemovedFiles]
-    cdc_files: Mapping[str, AddCdcFile]
-    metadata: Metadata | None
-    protocol: Protocol | None
-    domains: Mapping[str, DomainMetadata]
-    txns: Mapping[str, Txn]
+    cdc_files: Mapping[str, a.AddCdcFile]
+    metadata: a.Metadata | None
+    protocol: a.Protocol | None
+    domains: Mapping[str, a.DomainMetadata]
+    txns: Mapping[str, a.Txn]
     metrics: Mapping[str, str]
     rows_checked: bool
     inserted: Set[str]
@@ -96,7 +87,7 @@ class Intent:
     copies_state: bool
     removed_scans: Set[int]
     rows_match: RowsMatch | None
-    vector_files: Mapping[str, RemoveFile]
+    vector_files: Mapping[str, a.RemoveFile]
     tree: CommittedTree | None
 
     @property
@@ -114,7 +105,7 @@ class Intent:
     @property
     def changes_data(self) -> bool:
         """Whether some file action has dataChange true."""
-        actions: Iterable[AddFile | RemoveFile] = chain(self.adds.values(), self.removes.values())
+        actions: Iterable[a.AddFile | a.RemoveFile] = chain(self.adds.values(), self.removes.values())
         return bool(self.removed) or any(action.data_change for action in actions)
 
     @property
@@ -153,12 +144,12 @@ class Intent:
         return pa.concat_arrays([arrow_array(list(self.removes), pa.string()), *(each.keys for each in self.removed)])
 
 
-def dv_id(action: AddFile | RemoveFile) -> str | None:
+def dv_id(action: a.AddFile | a.RemoveFile) -> str | None:
     """The unique id of the action's deletion vector; None if it has none."""
     vector = action.deletion_vector
     if vector is None:
         return None
-    if not isinstance(vector, DeletionVectorDescriptor):
+    if not isinstance(vector, a.DeletionVectorDescriptor):
         raise InvalidCommit(
             f"The deletion vector of {action.path} must be a DeletionVectorDescriptor, not {type(vector).__name__}.",
             "commit.actions",

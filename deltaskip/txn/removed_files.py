@@ -8,23 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    DELETION_VECTOR,
-    DELETION_VECTOR_FIELDS,
-    FILE_SCHEMA,
-    STORAGE_TYPES,
-    RemoveFile,
-    dv_ids,
-    remove_files,
-    table_keys,
-)
+from deltaskip import actions as a
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, in_schema, one_chunk
 from deltaskip.txn.known_files import listed_files
 
 _GIVEN = ("path", "partition_values", "size", "deletion_vector")
-_STORAGE_TYPES = arrow_array(list(STORAGE_TYPES), pa.string())
+_STORAGE_TYPES = arrow_array(list(a.STORAGE_TYPES), pa.string())
 _ROW_IDS = ("base_row_id", "default_row_commit_version")
 
 
@@ -45,16 +36,16 @@ class RemovedFiles:
     @classmethod
     def of(cls, root: str, files: pa.Table, deletion_timestamp: int) -> RemovedFiles:
         """Return the files of a table at `root`. files: columns of FILE_SCHEMA; only four of them are read."""
-        schema = pa.schema([FILE_SCHEMA.field(name) for name in _GIVEN])
+        schema = pa.schema([a.FILE_SCHEMA.field(name) for name in _GIVEN])
         given = in_schema(files.select(list(_GIVEN)), schema).combine_chunks()
-        return cls(table_keys(root, given["path"]), given, deletion_timestamp)
+        return cls(a.table_keys(root, given["path"]), given, deletion_timestamp)
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def actions(self) -> Iterator[RemoveFile]:
+    def actions(self) -> Iterator[a.RemoveFile]:
         """Yield the remove action of each file."""
-        return remove_files(self.files, self.deletion_timestamp)
+        return a.remove_files(self.files, self.deletion_timestamp)
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield the key and the path of each file."""
@@ -87,7 +78,7 @@ def removes_as_listed(removed: RemovedFiles, base: Snapshot) -> pa.Table | None:
     vectors, values = one_chunk(given["deletion_vector"]), one_chunk(given["partition_values"])
     size = pc.coalesce(given["size"], listed["size"])
     same = (
-        dv_ids(vectors).equals(dv_ids(listed["deletion_vector"]))
+        a.dv_ids(vectors).equals(a.dv_ids(listed["deletion_vector"]))
         and values.equals(one_chunk(listed["partition_values"]))
         and not values.null_count
         and _are_whole(vectors)
@@ -113,8 +104,8 @@ def _are_whole(vectors: pa.StructArray) -> bool:
     there = vectors.filter(vectors.is_valid())
     if not len(there):
         return True
-    members = dict(zip(DELETION_VECTOR.names, there.flatten(), strict=True))
-    if any(members[name].null_count for name in DELETION_VECTOR_FIELDS.required):
+    members = dict(zip(a.DELETION_VECTOR.names, there.flatten(), strict=True))
+    if any(members[name].null_count for name in a.DELETION_VECTOR_FIELDS.required):
         return False
     numbers = [each for each in members.values() if pa.types.is_integer(each.type)]
     negative = any(pc.any(pc.less(each, arrow_scalar(0, each.type)), min_count=0).as_py() for each in numbers)

@@ -9,14 +9,7 @@ from __future__ import annotations
 from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.log import Snapshot, refresh
-from deltaskip.log.checkpoint.tree_writing import (
-    INLINE_ENTRIES,
-    LEAF_ENTRIES,
-    WrittenTree,
-    checkpoint_line,
-    delete_tree,
-    write_tree,
-)
+from deltaskip.log.checkpoint import tree_writing
 from deltaskip.log.checkpoint.write import kept_state
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.file_names import Kind
@@ -31,12 +24,14 @@ _OPERATION = "OPTIMIZE CHECKPOINT"
 class CommittedTree:
     """The tree that a transaction commits, which each attempt to commit writes; arguments as in write_tree."""
 
-    def __init__(self, leaf_entries: int = LEAF_ENTRIES, inline_entries: int = INLINE_ENTRIES) -> None:
+    def __init__(
+        self, leaf_entries: int = tree_writing.LEAF_ENTRIES, inline_entries: int = tree_writing.INLINE_ENTRIES
+    ) -> None:
         self._sizes = leaf_entries, inline_entries
-        self._last: tuple[Snapshot, WrittenTree] | None = None
+        self._last: tuple[Snapshot, tree_writing.WrittenTree] | None = None
 
     @property
-    def made(self) -> WrittenTree:
+    def made(self) -> tree_writing.WrittenTree:
         """The tree that was written last."""
         assert self._last is not None
         return self._last[1]
@@ -44,14 +39,14 @@ class CommittedTree:
     def line(self, latest: Snapshot) -> bytes:
         """Write the tree of a version, and return the line of the commit after it. Raises as write_tree does."""
         self.discard()
-        made = write_tree(latest, *self._sizes)
+        made = tree_writing.write_tree(latest, *self._sizes)
         self._last = latest, made
-        return checkpoint_line(latest, made, list(kept_state(latest)))
+        return tree_writing.checkpoint_line(latest, made, list(kept_state(latest)))
 
     def discard(self) -> None:
         """Delete the manifests that were written last."""
         if self._last is not None:
-            delete_tree(*self._last)
+            tree_writing.delete_tree(*self._last)
             self._last = None
 
 
@@ -68,7 +63,7 @@ def add_tree(snapshot: Snapshot) -> None:
 
 
 def commit_tree(
-    snapshot: Snapshot, leaf_entries: int = LEAF_ENTRIES, inline_entries: int = INLINE_ENTRIES
+    snapshot: Snapshot, leaf_entries: int = tree_writing.LEAF_ENTRIES, inline_entries: int = tree_writing.INLINE_ENTRIES
 ) -> WrittenCheckpoint:
     """Commit a tree of the latest version of a table, unless its newest commit is one.
 

@@ -19,8 +19,7 @@ from typing import Literal
 
 from deltaskip.log import Snapshot
 from deltaskip.path_bytes import encoded
-from deltaskip.storage import LocalStorage, join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, LocalStorage, join
 
 _LONGEST_SECONDS = 5.0
 # A commit waits only for other commits, and an operation that has not lost may continue without its turn.

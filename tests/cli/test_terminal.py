@@ -173,8 +173,8 @@ def test_a_closed_pipe_ends_quietly(stream: str, table: Path) -> None:
 
 def test_an_interrupt_ends_quietly(table: Path) -> None:
     code = (
-        "import sys, time\nfrom deltaskip.cli import history, main\n"
-        "history.history_entries = lambda *_: print('now', flush=True) or time.sleep(60)\nsys.exit(main())"
+        "import sys, time\nfrom deltaskip.cli import main\nfrom deltaskip.table.table import DeltaTable\n"
+        "DeltaTable.history = lambda *_: print('now', flush=True) or time.sleep(60)\nsys.exit(main())"
     )
     command = [sys.executable, "-c", code, "history", str(table)]
     # A shell starts background jobs, and so perhaps this test, with interrupts ignored.

@@ -10,9 +10,12 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DeltaTable
+from deltaskip.actions import DeletionVectorDescriptor
 from deltaskip.features.identity_columns import identity_of
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.sparkexpr.types.data_types import SHORT
 from deltaskip.storage import LocalStorage
+from tests.builder import json_lines, log_file, logged, relog
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
 from tests.extent import extent
 
@@ -97,6 +100,24 @@ def test_as_delta_spark_a_version_with_the_same_files_is_committed(tmp_path: Pat
     result = table.restore(0)
     assert result.version == 3 and set(actions_of(table)) == {"commitInfo"}
     assert set(result.metrics.values()) == {0}
+
+
+def test_a_vector_that_another_action_names_by_its_path_is_the_same(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", **VECTORS)
+    table.append(rows(range(10)))
+    table.delete("id = 3")
+    path, version = tmp_path / "t", table.version
+    [add] = logged(path, version, kind="add")
+    location = vector_location(str(path), DeletionVectorDescriptor.from_json(add["deletionVector"]))
+
+    def by_path(action: dict[str, Any]) -> None:
+        if "add" in action:
+            action["add"]["deletionVector"] |= {"storageType": "p", "pathOrInlineDv": f"file://{location}"}
+
+    log_file(path, version + 1).write_text(json_lines([{"add": {**add, "dataChange": False}}]))
+    relog(path, by_path, version)
+    metrics = DeltaTable(path).restore(version).metrics
+    assert metrics["numRestoredFiles"] == metrics["numRemovedFiles"] == 0
 
 
 def test_schema_and_properties_are_those_of_the_version(tmp_path: Path) -> None:

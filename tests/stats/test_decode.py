@@ -6,9 +6,10 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from deltaskip.kernels.stats_json import NUMBER, STRING
 from deltaskip.sparkexpr.types.data_types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.believed_bounds import decimal_bound
-from deltaskip.stats.decode import NUMBER_KIND, STRING_KIND, from_text
+from deltaskip.stats.decode import from_text
 from deltaskip.stats.layout import Side, StatField
 from tests.looped import looped
 
@@ -34,7 +35,7 @@ def test_decimals_of_json_are_widened_as_one_by_one(
     texts: list[str | None], digits: tuple[int, int], side: Side
 ) -> None:
     type_ = DecimalType(*digits)
-    kinds = pa.array([NUMBER_KIND] * len(texts), pa.uint8())
+    kinds = pa.array([NUMBER] * len(texts), pa.uint8())
     found = from_text(pa.array(texts, pa.string()), kinds, _field(type_), side)
     expected = [None if text is None else decimal_bound(text, type_, side) for text in texts]
     if type_.scale == 0 and type_.precision >= 19:
@@ -47,7 +48,7 @@ def test_a_text_between_two_values_of_the_type_bounds_nothing() -> None:
     """Unless a double that stands for one of them is printed so: no writer has seen such a value."""
     texts = ["12.345", "0.001", "123.45000000000000000001", "0.30000000000000004", "-0.29999999999999999", "1.2e1"]
     value = [None, None, None, Decimal("0.30"), Decimal("-0.30"), Decimal("12.00")]
-    arrays = pa.array(texts), pa.array([NUMBER_KIND] * len(texts), pa.uint8())
+    arrays = pa.array(texts), pa.array([NUMBER] * len(texts), pa.uint8())
     for precision in (10, 15, 18):
         for side in ("min", "max"):
             assert from_text(*arrays, _field(DecimalType(precision, 2)), side).to_pylist() == value
@@ -80,7 +81,7 @@ NOON = 1_577_959_872_000_000
     ],
 )
 def test_dates_and_timestamps_are_bounds_in_full(type_: DataType, text: str, low: int | None, high: int | None) -> None:
-    arrays = pa.array([text, None]), pa.array([STRING_KIND] * 2, pa.uint8())
+    arrays = pa.array([text, None]), pa.array([STRING] * 2, pa.uint8())
     assert from_text(*arrays, _field(type_), "min").to_pylist() == [low, None]
     assert from_text(*arrays, _field(type_), "max").to_pylist() == [high, None]
 

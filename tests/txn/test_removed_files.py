@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip import DeltaTable
+from deltaskip import DeltaTable, actions
 from deltaskip.actions import FILE_SCHEMA, AddFile, RemoveFile
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit
-from deltaskip.txn import preparation, removed_files
+from deltaskip.txn import preparation
 from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.transaction import Transaction
 
@@ -215,7 +215,7 @@ def test_changes_of_whole_files_make_no_objects(tmp_path: Path, monkeypatch: pyt
         raise AssertionError("an object for each file")
 
     monkeypatch.setattr(RemoveFile, "__init__", refuse)
-    monkeypatch.setattr(removed_files, "remove_files", refuse)
+    monkeypatch.setattr(actions, "remove_files", refuse)
     if act == "overwrite":
         table.overwrite(pa.table({"id": [1], "p": ["x"], "q": pa.array([1], pa.int32())}))
     elif act == "replace":

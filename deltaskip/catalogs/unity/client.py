@@ -139,13 +139,7 @@ class UnityClient:
 
     def table_exists(self, name: TableName) -> bool:
         """Return whether there is a table of this name."""
-        try:
-            self._send("HEAD", _table(name), again=True)
-        except Refused as refused:
-            if refused.is_not_found:
-                return False
-            raise
-        return True
+        return _found(lambda: self._send("HEAD", _table(name), again=True)) is not None
 
     def stage_table(self, name: TableName) -> StagingTable:
         """Return the location of a new table that the catalog will manage. Raises Refused.
@@ -188,16 +182,11 @@ class UnityClient:
     def credentials(self, name: TableName, uuid: str) -> tuple[Credential, ...]:
         """Return credentials of a table's storage, for writing if the user may; () if the server has none."""
         try:
-            try:
-                return self._credentials(name, uuid, "READ_WRITE")
-            except Refused as refused:
-                if refused.status != 403:
-                    raise
-                return self._credentials(name, uuid, "READ")
+            return _found(lambda: self._credentials(name, uuid, "READ_WRITE")) or ()
         except Refused as refused:
-            if refused.is_not_found:
-                return ()
-            raise
+            if refused.status != 403:
+                raise
+            return _found(lambda: self._credentials(name, uuid, "READ")) or ()
 
     def _credentials(self, name: TableName, uuid: str, operation: str) -> tuple[Credential, ...]:
         if self.has_delta_api(name.catalog):
@@ -213,13 +202,8 @@ class UnityClient:
     def path_credentials(self, location: str) -> tuple[Credential, ...]:
         """Return credentials of a path at which a table will be created; () if the server has none."""
         query = {"location": location, "operation": "READ_WRITE"}
-        try:
-            answer = self._get("/delta/v1/temporary-path-credentials", query)
-        except Refused as refused:
-            if refused.is_not_found:
-                return ()
-            raise
-        return self._read(_credentials, answer)
+        answer = _found(lambda: self._get("/delta/v1/temporary-path-credentials", query))
+        return () if answer is None else self._read(_credentials, answer)
 
     # The older API: catalogs, schemas, and the names of tables
 
@@ -244,12 +228,7 @@ class UnityClient:
 
     def find(self, what: Literal["catalogs", "schemas", "tables"], name: str) -> Mapping[str, Any] | None:
         """Return a catalog, schema or table by its full name; None if there is none."""
-        try:
-            return self._read(entry, self._get(f"/{what}/{quote(name, safe='')}"))
-        except Refused as refused:
-            if refused.is_not_found:
-                return None
-            raise
+        return _found(lambda: self._read(entry, self._get(f"/{what}/{quote(name, safe='')}")))
 
     def create(self, what: Literal["catalogs", "schemas", "tables"], body: Mapping[str, Any]) -> None:
         """Create a catalog, schema or external table. Raises Refused."""
@@ -290,13 +269,7 @@ class UnityClient:
         return self._send("POST", path, body=body)
 
     def _deleted(self, path: str, query: Mapping[str, str]) -> bool:
-        try:
-            self._send("DELETE", path, query=query)
-        except Refused as refused:
-            if refused.is_not_found:
-                return False
-            raise
-        return True
+        return _found(lambda: self._send("DELETE", path, query=query)) is not None
 
     def _send(
         self,
@@ -380,6 +353,16 @@ class UnityClient:
             except self._requests.packages.urllib3.exceptions.HTTPError as error:
                 raise self._requests.exceptions.ConnectionError(str(error)) from error
         return _Answer(given.status_code, given.reason or "", given.headers, bytes(content))
+
+
+def _found(ask: Callable[[], T]) -> T | None:
+    """The answer to a request; None if what it names does not exist."""
+    try:
+        return ask()
+    except Refused as refused:
+        if refused.is_not_found:
+            return None
+        raise
 
 
 def root_of(url: str) -> str:

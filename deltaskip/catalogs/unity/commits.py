@@ -20,11 +20,10 @@ from deltaskip.log import Snapshot
 from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, is_commit, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import FileInfo, Storage, join
+from deltaskip.storage import LOG_FOLDER, FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.interface import file_exists, read_whole
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 
 _TRIES = 6
 _PAUSE_SECONDS = 0.05
@@ -287,12 +286,6 @@ class NewLog(CatalogCommits):
     def __init__(self, below: Callable[[], Storage]) -> None:
         self._below = below
 
-    def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
-        return storage.list_from(directory, start_name)
-
-    def elsewhere(self, path: str) -> str | None:
-        return None
-
     def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         storage, folder = self._below(), join(latest.root, LOG_FOLDER)
         in_doubt(True)
@@ -302,12 +295,6 @@ class NewLog(CatalogCommits):
             placeholder = f"{LOG_FOLDER}/{STAGED_FOLDER}/.new"
             storage.put(join(latest.root, placeholder), b"", durable=False)
             delete_file(storage, latest.root, placeholder, log_names)
-
-    def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
-        """See CatalogCommits.after_commit."""
-
-    def publish(self, version: int) -> None:
-        """See CatalogCommits.publish."""
 
     def permits(self, operation: Maintenance) -> bool:
         return False
@@ -329,12 +316,6 @@ class ExternalLog(CatalogCommits):
         self._name = name
         self._uuid = uuid
 
-    def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
-        return storage.list_from(directory, start_name)
-
-    def elsewhere(self, path: str) -> str | None:
-        return None
-
     def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         """See CatalogCommits.commit; the catalog is not involved."""
         raise AssertionError("The commits of external tables are written into their log.")
@@ -348,9 +329,6 @@ class ExternalLog(CatalogCommits):
         if updates:
             done = snapshot_version(version, parsed.timestamp_ms)
             self._client.update_table(self._name, self._uuid, [*updates, done])
-
-    def publish(self, version: int) -> None:
-        """See CatalogCommits.publish; every commit of the log is published."""
 
     def permits(self, operation: Maintenance) -> bool:
         return True

@@ -18,8 +18,7 @@ from deltaskip.log.commit import last_commit_info, parse_contents, state_change
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.state_actions import StateChange
 from deltaskip.records import dataclass
-from deltaskip.storage import FileInfo, join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, FileInfo, join
 
 # The server derives these; clients neither write them into the log nor send them.
 _DERIVED = frozenset(

@@ -21,7 +21,6 @@ from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, ne
 from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import Credential, LoadedTable, TableName, external_request
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
-from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.fork_safety import new_lock
 from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot, load_snapshot
@@ -29,10 +28,9 @@ from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
+from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, parse_location, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import parse_location
 from deltaskip.table.creation import creation, replacement
 from deltaskip.table.table import DeltaTable, table_in
 
@@ -269,9 +267,7 @@ class UnityCatalog(LocatedCatalog):
 
     # Staged tables
 
-    def _staged_create(
-        self, ident: CatalogIdentifier, described: DescribedTable, order: Sequence[SortOrder], operation: str
-    ) -> StagedTable:
+    def _staged_create(self, ident: CatalogIdentifier, described: DescribedTable, operation: str) -> StagedTable:
         name = self._given_name(ident)
         self._check_namespace(ident.namespace)
         self._check_free(ident)
@@ -318,11 +314,9 @@ class UnityCatalog(LocatedCatalog):
                 raise
             return self._opened(entry)
 
-        return StagedTable(ident, transaction, order, finish)
+        return StagedTable(ident, transaction, described.order, finish)
 
-    def _staged_replace(
-        self, entry: TableEntry, described: DescribedTable, order: Sequence[SortOrder], operation: str
-    ) -> StagedTable:
+    def _staged_replace(self, entry: TableEntry, described: DescribedTable, operation: str) -> StagedTable:
         assert isinstance(entry, _UnityEntry)
         if described.location is not None and _place(described.location) != _place(entry.location):
             raise elsewhere(entry, described.location)
@@ -333,7 +327,7 @@ class UnityCatalog(LocatedCatalog):
         properties = kept_properties(latest, given) if entry.managed else given
         transaction = replacement(latest, replace(described.definition, cluster_by=(), properties=properties))
         transaction.set_operation(operation)
-        return StagedTable(entry.identifier, transaction, order, lambda: table_in(storage, root))
+        return StagedTable(entry.identifier, transaction, described.order, lambda: table_in(storage, root))
 
     def _at(self, location: str) -> VendedStorage:
         """The storage of a location at which the catalog has no table yet."""

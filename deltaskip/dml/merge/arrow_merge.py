@@ -37,7 +37,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.evaluation import never_fails
 from deltaskip.sparkexpr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.sparkexpr.types.lengths import declares_char
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, nested_value, one_chunk
 
 # The least bytes of rows that are joined at once, and bytes of files that are read ahead.
 _AT_ONCE_BYTES = 64 << 20
@@ -328,7 +328,7 @@ class ArrowMerge:
             case AssignedExpression(value):
                 return self._stored(*scope.values(value, columns, rows), field, scope)
             case FromSource(path, type_):
-                return self._stored(_taken(source, path), type_, field, scope)
+                return self._stored(one_chunk(nested_value(source[path[0]], path[1:])), type_, field, scope)
             case AssignedFields():
                 return self._fields(field, assigned, old, scope, columns, source, rows)
             case _:
@@ -362,7 +362,7 @@ class ArrowMerge:
         arrays, fields = [], []
         inner, nothing = assigned.fields, None
         if assigned.struct is not None:
-            nothing = pc.is_null(_taken(source, assigned.struct.path))
+            nothing = pc.is_null(nested_value(source[assigned.struct.path[0]], assigned.struct.path[1:]))
         for child in target.fields:
             before = None
             if old is not None and child.name in known:
@@ -458,14 +458,6 @@ def _is_computed(assigned: Assigned, scope: MergeExpressions) -> bool:
             return any(_is_computed(each, scope) for each in fields.values())
         case _:
             return False
-
-
-def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:
-    """A column or nested field."""
-    found = columns[path[0]]
-    for name in path[1:]:
-        found = one_chunk(pc.struct_field(found, [name]))
-    return found
 
 
 def _by_file(pieces: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], files: int) -> RowPositions | None:

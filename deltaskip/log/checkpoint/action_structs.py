@@ -21,7 +21,7 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
-from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_column
+from deltaskip.stats.stats_columns import StatColumn, of_every_column
 
 
 class AddRows:
@@ -102,12 +102,7 @@ class AddRows:
 
     def _stats_struct(self) -> StatsStruct:
         snapshot = self._snapshot
-        columns = indexed_columns(
-            snapshot.schema,
-            partition_columns=snapshot.partition_columns,
-            mapping_mode=snapshot.mapping_mode,
-            properties=snapshot.properties,
-        )
+        columns = snapshot.indexed_columns()
         if not self._as_json:
             columns = tuple(self._with_logged(columns))
         self.stats_columns = columns
@@ -122,12 +117,7 @@ class AddRows:
     def _with_logged(self, columns: Sequence[StatColumn]) -> Sequence[StatColumn]:
         """The columns, and further columns with statistics in the log that the properties no longer require."""
         snapshot = self._snapshot
-        every = indexed_columns(
-            snapshot.schema,
-            partition_columns=snapshot.partition_columns,
-            mapping_mode=snapshot.mapping_mode,
-            properties=of_every_column(snapshot.properties),
-        )
+        every = snapshot.indexed_columns(of_every_column(snapshot.properties))
         kept = set(columns)
         for batch in snapshot.add_batches(self.rows, ["stats"]):
             missing = [column for column in every if column not in kept]

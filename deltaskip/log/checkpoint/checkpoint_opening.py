@@ -11,17 +11,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import Sidecar
 from deltaskip.errors import CorruptLog
+from deltaskip.log.checkpoint import read
 from deltaskip.log.checkpoint.metadata_tree import open_standalone, open_tree
-from deltaskip.log.checkpoint.read import (
-    HELD_ROWS,
-    PARALLEL_OPENS,
-    Checkpoint,
-    CheckpointPart,
-    corrupt_checkpoint,
-    open_part,
-    sidecar_location,
-    small_actions,
-)
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.replay import EMPTY, Replay, replay
@@ -32,7 +23,7 @@ from deltaskip.storage import Storage
 
 def open_checkpoint(
     storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object] = lambda _: None
-) -> Checkpoint:
+) -> read.Checkpoint:
     """Open a checkpoint: read every footer and the small actions. done: called with the number of opened files.
 
     Raises CorruptLog with the name of the file that is missing or damaged.
@@ -43,23 +34,23 @@ def open_checkpoint(
         commits = read_commits(storage, root, ref.files)
         sidecars = [_sidecar_of(commits, action) for action in commits.others if action.name == "sidecar"]
         state, inline = state_change(commits), _inline_adds(commits)
-        main: list[CheckpointPart] = []
+        main: list[read.CheckpointPart] = []
     else:
         main = _open_parts(storage, root, ref.version, {each.path: each.file.size for each in ref.files}, done)
         if len(main) == 1 and main[0].has("contentRoot"):
             return open_standalone(storage, root, ref, main[0], done)
-        small = [action for part in main for action in small_actions(part, root)]
+        small = [action for part in main for action in read.small_actions(part, root)]
         sidecars = [action for action in small if isinstance(action, Sidecar)]
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
-    named = {sidecar_location(root, ref, sidecar): sidecar for sidecar in sidecars}
+    named = {read.sidecar_location(root, ref, sidecar): sidecar for sidecar in sidecars}
     paths = {location: sidecar.size_in_bytes for location, sidecar in named.items()}
     parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
-    if sum(part.metadata.num_rows for part in parts) <= HELD_ROWS:
+    if sum(part.metadata.num_rows for part in parts) <= read.HELD_ROWS:
         for part in parts:
             part.is_held = True
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
-    return Checkpoint(ref.version, state, with_adds, inline, with_removes, named)
+    return read.Checkpoint(ref.version, state, with_adds, inline, with_removes, named)
 
 
 def inline_adds(storage: Storage, root: str, file: LogFile) -> Replay:
@@ -69,15 +60,15 @@ def inline_adds(storage: Storage, root: str, file: LogFile) -> Replay:
 
 def _open_parts(
     storage: Storage, root: str, version: int, sizes: Mapping[str, int], done: Callable[[int], object]
-) -> list[CheckpointPart]:
+) -> list[read.CheckpointPart]:
     if storage.remote and len(sizes) > 1:
-        with ThreadPoolExecutor(min(PARALLEL_OPENS, len(sizes))) as pool:
-            opened = pool.map(partial(open_part, storage, root, version), sizes, sizes.values())
+        with ThreadPoolExecutor(min(read.PARALLEL_OPENS, len(sizes))) as pool:
+            opened = pool.map(partial(read.open_part, storage, root, version), sizes, sizes.values())
             return list(_counted(opened, done))
-    return list(_counted((open_part(storage, root, version, path, size) for path, size in sizes.items()), done))
+    return list(_counted((read.open_part(storage, root, version, path, size) for path, size in sizes.items()), done))
 
 
-def _counted(parts: Iterable[CheckpointPart], done: Callable[[int], object]) -> Iterator[CheckpointPart]:
+def _counted(parts: Iterable[read.CheckpointPart], done: Callable[[int], object]) -> Iterator[read.CheckpointPart]:
     for part in parts:
         done(1)
         yield part
@@ -99,4 +90,4 @@ def _inline_adds(commits: Commits) -> Replay:
         return replay(adds)
     except ValueError as error:
         file = commits.files[0]
-        raise corrupt_checkpoint(commits.root, file.version, file.path, str(error)) from error
+        raise read.corrupt_checkpoint(commits.root, file.version, file.path, str(error)) from error

@@ -20,16 +20,8 @@ from deltaskip.actions import FILE_SCHEMA, Metadata, Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.log.checkpoint import manifests as m
+from deltaskip.log.checkpoint import read
 from deltaskip.log.checkpoint.adds import AddGroup, adds_column
-from deltaskip.log.checkpoint.read import (
-    PARALLEL_OPENS,
-    Checkpoint,
-    CheckpointPart,
-    corrupt_checkpoint,
-    open_part,
-    sidecar_location,
-    small_actions,
-)
 from deltaskip.log.commit import CHECKPOINT, Commits, OtherAction, damaged, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.replay import EMPTY, Replay, replay
@@ -95,7 +87,7 @@ def require_logged_files(commits: Commits) -> None:
 
 def open_tree(
     storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object] = lambda _: None
-) -> Checkpoint:
+) -> read.Checkpoint:
     """Open the tree that a commit names: read its root, and the footers of manifests whose files are not all bounded.
 
     Raises CorruptLog with the name of the file that is missing or damaged.
@@ -109,8 +101,8 @@ def open_tree(
 
 
 def open_standalone(
-    storage: Storage, root: str, ref: CheckpointRef, main: CheckpointPart, done: Callable[[int], object]
-) -> Checkpoint:
+    storage: Storage, root: str, ref: CheckpointRef, main: read.CheckpointPart, done: Callable[[int], object]
+) -> read.Checkpoint:
     """Open the tree that a classic checkpoint names, below the file actions in it. Raises as open_tree does."""
     members: list[Mapping[str, Any]] = []
     names = [name for name in ("contentRoot", "checkpointMetadata", *STATE_ACTIONS, "sidecar") if main.has(name)]
@@ -121,9 +113,9 @@ def open_standalone(
     try:
         found = _root_of(members)
     except ValueError as error:
-        raise corrupt_checkpoint(root, ref.version, main.path, str(error)) from error
+        raise read.corrupt_checkpoint(root, ref.version, main.path, str(error)) from error
     if found.version != ref.version:
-        raise corrupt_checkpoint(root, ref.version, main.path, f"it is the checkpoint of version {found.version}")
+        raise read.corrupt_checkpoint(root, ref.version, main.path, f"it is the checkpoint of version {found.version}")
     return _opened(storage, root, ref, ref.files[0], found, _inline(main), done)
 
 
@@ -193,29 +185,29 @@ def _opened(
     found: _Root,
     inline: Replay,
     done: Callable[[int], object],
-) -> Checkpoint:
+) -> read.Checkpoint:
     metadata = next(each for each in found.state if isinstance(each, Metadata))
     try:
         columns = m.TreeColumns.of(
             parse_schema(metadata.schema_string or '{"type":"struct","fields":[]}'), metadata.partition_columns
         )
     except (ValueError, KeyError) as error:
-        raise corrupt_checkpoint(root, ref.version, named_by.path, f"its schema is not valid: {error}") from error
+        raise read.corrupt_checkpoint(root, ref.version, named_by.path, f"its schema is not valid: {error}") from error
     place = _location(root, ref.version, named_by.path, found.path)
     top = _read_footer(m.ManifestPart(storage, root, ref.version, m.Manifest(place, found.path, found.size, columns)))
     done(1)
     leaves = list(_leaves(top))
     parts: list[m.ManifestPart] = [top, *(m.ManifestPart(storage, root, ref.version, each, top) for each in leaves)]
     at_once = [each for each in parts[1:] if not each.manifest.bounds]
-    with ThreadPoolExecutor(min(PARALLEL_OPENS, len(at_once) or 1)) as pool:
+    with ThreadPoolExecutor(min(read.PARALLEL_OPENS, len(at_once) or 1)) as pool:
         for _ in pool.map(_read_footer, at_once) if storage.remote else map(_read_footer, at_once):
             done(1)
-    sidecars = {sidecar_location(root, ref, each): (kind, each) for kind, each in found.sidecars}
+    sidecars = {read.sidecar_location(root, ref, each): (kind, each) for kind, each in found.sidecars}
     more = [
         each for where, (kind, one) in sidecars.items() for each in _of_sidecar(storage, root, ref, where, kind, one)
     ]
     known = {path: each for path, (_, each) in sidecars.items()}
-    return Checkpoint(ref.version, state_of([*found.state, *more]), tuple(parts), inline, (), known)
+    return read.Checkpoint(ref.version, state_of([*found.state, *more]), tuple(parts), inline, (), known)
 
 
 def _read_footer(part: m.ManifestPart) -> m.ManifestPart:
@@ -226,10 +218,10 @@ def _read_footer(part: m.ManifestPart) -> m.ManifestPart:
 def _of_sidecar(
     storage: Storage, root: str, ref: CheckpointRef, location: str, kind: str, sidecar: Sidecar
 ) -> Iterator[StateAction]:
-    part = open_part(storage, root, ref.version, location, sidecar.size_in_bytes)
+    part = read.open_part(storage, root, ref.version, location, sidecar.size_in_bytes)
     if not part.has(kind):
-        raise corrupt_checkpoint(root, ref.version, location, f"it has no column {kind}")
-    yield from (each for each in small_actions(part, root) if not isinstance(each, Sidecar))
+        raise read.corrupt_checkpoint(root, ref.version, location, f"it has no column {kind}")
+    yield from (each for each in read.small_actions(part, root) if not isinstance(each, Sidecar))
 
 
 def _leaves(top: m.ManifestPart) -> Iterator[m.Manifest]:
@@ -289,10 +281,10 @@ def _location(root: str, version: int, named_by: str, path: str) -> str:
             raise ValueError(f"{path!r} is not the path of a file")
         return hadoop_path(uri_of(root), quote(path, safe="/:@" if is_uri else "/"))
     except ValueError as error:
-        raise corrupt_checkpoint(root, version, named_by, f"it names an invalid manifest: {error}") from error
+        raise read.corrupt_checkpoint(root, version, named_by, f"it names an invalid manifest: {error}") from error
 
 
-def _inline(main: CheckpointPart) -> Replay:
+def _inline(main: read.CheckpointPart) -> Replay:
     """The file actions in a checkpoint beside the tree, reconciled: those of one range of the log."""
     found = []
     for group in main.row_groups_with("add"):

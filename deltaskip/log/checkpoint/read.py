@@ -31,9 +31,8 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_nested import ENTRIES, with_maps
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.stats.believed_bounds import hybrid_calendar
-from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
+from deltaskip.storage import LOG_FOLDER, FileInfo, NotAFile, Storage, is_local, join, uri_of
 from deltaskip.storage.interface import not_found
-from deltaskip.storage.location import LOG_FOLDER
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -44,10 +44,9 @@ from deltaskip.stats import row_group_copy as copying
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.footer import DAMAGE
 from deltaskip.stats.footer_columns import leaf_paths
-from deltaskip.storage import FileInfo, join
+from deltaskip.storage import LOG_FOLDER, FileInfo, join
 from deltaskip.storage.gate import delete_file, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.version import engine_info
 
 _GROUP_ROWS = 50_000

@@ -20,12 +20,12 @@ from deltaskip.dml.files_to_change import DataFiles, chosen_files
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.strategy import LEAST_SMALL_FILES, Strategy
-from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to_cluster
+from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, many_deleted, to_cluster
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk, tuple_codes
-from deltaskip.stats.bloom_columns import lacks_filters
+from deltaskip.stats.bloom_filters import lacks_filters
 from deltaskip.stats.footer import DAMAGE, Planner, read_footer
 from deltaskip.storage import storage_for
 
@@ -209,7 +209,8 @@ def _packed(files: DataFiles, numbers: npt.NDArray[Any], target_bytes: int) -> I
     rest = np.array(sorted(alone, key=lambda number: sizes[number]), np.int64)
     for start, end in _runs(sizes[rest], target_bytes):
         chosen = files.take(rest[start:end].tolist())
-        if end - start > 1 or _share_deleted(chosen) > MOST_DELETED:
+        of_first = (chosen.listed[name][0].as_py() for name in ("num_records", "deletion_vector"))
+        if end - start > 1 or many_deleted(*of_first):
             yield chosen
 
 
@@ -222,14 +223,6 @@ def _runs(sizes: npt.NDArray[Any], most_bytes: int) -> Iterator[tuple[int, int]]
         end = max(start + 1, int(np.searchsorted(ends, before + most_bytes, side="right")))
         yield start, end
         start = end
-
-
-def _share_deleted(file: DataFiles) -> float:
-    """The share of deleted rows of a single file; 1 if it is not known."""
-    vector, rows = file.listed["deletion_vector"][0].as_py(), file.listed["num_records"][0].as_py()
-    if vector is None:
-        return 0.0
-    return float(vector["cardinality"] or 0) / rows if rows else 1.0
 
 
 def _ordered_bin(files: DataFiles, partition: int, strategy: Strategy) -> Bin:

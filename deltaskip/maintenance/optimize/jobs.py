@@ -24,13 +24,12 @@ from deltaskip.actions import AddFile, dv_ids, remove_files, table_keys
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN, row_id_columns
 from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot, refresh
-from deltaskip.maintenance.optimize.bins import Bin, Plan
+from deltaskip.maintenance.optimize.bins import Bin
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine, RowOrder
 from deltaskip.maintenance.optimize.strategy import Strategy
@@ -79,14 +78,6 @@ class Execution:
     def session(self) -> AbstractContextManager[None]:
         """Return a context in which several threads may rewrite files."""
         return nullcontext() if self.spark is None else engine("OPTIMIZE").writing_session(self.spark)
-
-
-def optimize_execution(
-    plan: Plan, spark: Any, parameters: Mapping[str, object], finished: Callable[[Bin], None]
-) -> Execution:
-    """Return the execution of a plan. Arguments as the attributes of `Execution`."""
-    small = is_little_to_rewrite(sum(each.size_in_bytes for each in plan.bins))
-    return Execution(plan.strategy, parameters, spark, small, finished)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
 from deltaskip.dml.files_to_change import chosen_files
+from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument
-from deltaskip.features.support_checks import CommitSummary, check_writable
+from deltaskip.features.support_checks import CommitSummary
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import REWRITE_COLUMNS, Bin, Plan, binned_plan
-from deltaskip.maintenance.optimize.jobs import CommittedBins, intact, optimize_execution, parts_in_memory, run_job
+from deltaskip.maintenance.optimize.jobs import CommittedBins, Execution, intact, parts_in_memory, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, considered_scan, strategy_of
 from deltaskip.progress import Progress as ProgressBar
@@ -71,7 +72,8 @@ def optimize(
             return optimize(snapshot, request, spark, write, dry_run, bar.reach)
     started = current_ms()
     snapshot = refresh(snapshot)
-    _check_writable(snapshot)
+    # Nothing is written if the commit would be refused.
+    snapshot.check_writable(CommitSummary(adds_files=True, rows_checked=True))
     check_permitted(snapshot, "DATA_REORGANIZATION", "OPTIMIZE")
     plan = optimize_plan(snapshot, request)
     done = _Running(plan, started)
@@ -100,7 +102,8 @@ def optimize(
                 f"function, and call optimize again."
             ) from error
 
-    execution = optimize_execution(plan, spark, _parameters(plan.strategy, request), finished)
+    small = is_little_to_rewrite(sum(each.size_in_bytes for each in plan.bins))
+    execution = Execution(plan.strategy, _parameters(plan.strategy, request), spark, small, finished)
     while pending or txn is not None:
         job = list(_next_job(pending))
         latest = refresh(snapshot)
@@ -235,10 +238,3 @@ def _again(latest: Snapshot, broken: Sequence[Bin], done: _Running) -> Iterator[
         if len(files) > 1 or (len(files) and (strategy.names or files.num_vectors)):
             count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
             yield Bin(files, each.partition, count, each.tries + 1)
-
-
-def _check_writable(snapshot: Snapshot) -> None:
-    """Raise UnsupportedFeature before anything is written if the commit would be refused."""
-    where = f"Version {snapshot.version} of {snapshot.root}"
-    summary = CommitSummary(adds_files=True, rows_checked=True)
-    check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, summary)

@@ -28,7 +28,7 @@ from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations import find
 from deltaskip.sparkexpr.types import Resolved, collation_of
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, nested_value, numpy_values
 
 _INTEGERS: dict[int, type[np.generic]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -242,7 +242,7 @@ def _order_values(
         columns: The top-level column, in chunks.
         column: The column, which may be a field of structs.
     """
-    arrays = [_leaf(array, column.logical[1:]) for array in columns]
+    arrays = [nested_value(array, column.logical[1:]) for array in columns]
     kind = arrays[0].type
     if not pa.types.is_primitive(kind) and not pa.types.is_decimal(kind):
         return Texts(_sort_keys(arrays, column) if pa.types.is_string(kind) else arrays)
@@ -251,12 +251,6 @@ def _order_values(
         return found, None
     masks = [numpy_values(pc.is_null(array).cast(pa.uint8())).astype(np.bool_) for array in arrays]
     return found, np.concatenate(masks)
-
-
-def _leaf(array: pa.Array, path: Sequence[str]) -> pa.Array:
-    for name in path:
-        array = pc.struct_field(array, [name])
-    return array
 
 
 def _numbers(arrays: Sequence[pa.Array], kind: pa.DataType) -> npt.NDArray[Any]:

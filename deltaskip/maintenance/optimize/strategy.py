@@ -20,8 +20,8 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.nodes import Node, columns_of
 from deltaskip.sparkexpr.values.calendar import current_micros
-from deltaskip.stats.bloom_columns import bloom_columns
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.bloom_filters import bloom_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, StatColumn
 
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` takes precedence."""
@@ -238,12 +238,7 @@ def _check_statistics(snapshot: Snapshot, columns: Sequence[t.Resolved]) -> None
             f"{snapshot.root} cannot be Z-ordered by {t.display_name(nested.logical)}, because its type "
             f"{t.simple_string(nested.type, nested.field)} has no order: choose other columns."
         )
-    indexed = indexed_columns(
-        snapshot.schema,
-        partition_columns=snapshot.partition_columns,
-        mapping_mode=snapshot.mapping_mode,
-        properties=snapshot.properties,
-    )
+    indexed = snapshot.indexed_columns()
     there = {column.physical for column in indexed}
     without = [t.display_name(column.logical) for column in columns if column.physical not in there]
     if without:

@@ -78,13 +78,13 @@ def to_cluster(files: DataFiles, strategy: Strategy) -> Clustering:
             loose.append(number)
         elif providers[number] not in (None, CLUSTERING_PROVIDER) or (cube is not None and not ours):
             continue
-        elif cube is None or _many_deleted(records[number], vectors[number]):
+        elif cube is None or many_deleted(records[number], vectors[number]):
             loose.append(number)
         else:
             cubes.setdefault(cube, []).append(number)
     clustered = sum(map(len, every.values())), sum(int(sizes[each].sum()) for each in every.values()), frozenset(every)
     whole = len(every) == 1 and clustered[0] == len(files)
-    if whole and not any(_many_deleted(*each) for each in zip(records, vectors, strict=True)):
+    if whole and not any(many_deleted(*each) for each in zip(records, vectors, strict=True)):
         return Clustering(files, [], clustered)
     chosen = sorted(_grown(loose, cubes, sizes, strategy))
     return Clustering(files, _divided(chosen, sizes), clustered)
@@ -130,7 +130,8 @@ def _cube_of(tags: Mapping[str, Any]) -> tuple[str | None, list[str] | None]:
     return cube, columns if named else None
 
 
-def _many_deleted(records: int | None, vector: Mapping[str, Any] | None) -> bool:
+def many_deleted(records: int | None, vector: Mapping[str, Any] | None) -> bool:
+    """Return whether many rows of a file are deleted, or an unknown share of them."""
     if vector is None:
         return False
     return not records or (vector["cardinality"] or 0) > MOST_DELETED * records

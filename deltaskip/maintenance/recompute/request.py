@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ from deltaskip.stats.computation import ColumnCollations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns, lacks_expressions
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import read_whole
 from deltaskip.txn.intent import parameter_value
@@ -125,14 +124,9 @@ def recompute_request(
             flag(name, value)
         if collations is not None and not isinstance(collations, Mapping):
             collations = texts("collation_versions", collations)
-        indexed = partial(
-            indexed_columns,
-            snapshot.schema,
-            partition_columns=snapshot.partition_columns,
-            mapping_mode=snapshot.mapping_mode,
-        )
-        chosen = indexed(properties=snapshot.properties, columns=columns)
-        not_indexed = len(indexed(properties={INDEXED_COLUMNS: "-1"})) - len(chosen) if columns is None else 0
+        chosen = snapshot.indexed_columns(columns=columns)
+        every = snapshot.indexed_columns({INDEXED_COLUMNS: "-1"}) if columns is None else chosen
+        not_indexed = len(every) - len(chosen)
         statistics = statistics_request(
             chosen,
             _default_collations(snapshot, chosen, spark_version) if collations is None else collations,
@@ -150,9 +144,9 @@ def recompute_request(
 
 def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.RecordBatch]:
     """The files whose statistics are computed, as batches of FILE_SCHEMA with at most a few thousand rows."""
-    done = finished_files(snapshot, request)
-    for batch in wanted_files(snapshot, request.where):
-        files = not_done(batch, done)
+    done = _finished_files(snapshot, request)
+    for batch in _wanted_files(snapshot, request.where):
+        files = _not_done(batch, done)
         if request.only_missing:
             lacking = [
                 not has_statistics(text, request.statistics) or lacks_expressions(text, request.signatures)
@@ -162,12 +156,12 @@ def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.
         yield files
 
 
-def finished_files(snapshot: Snapshot, request: RecomputeRequest) -> pa.Array | None:
+def _finished_files(snapshot: Snapshot, request: RecomputeRequest) -> pa.Array | None:
     """Canonical paths of the files that an interrupted run already finished; None if the request does not resume."""
     return computed_before(snapshot, request.parameters) if request.resume else None
 
 
-def wanted_files(snapshot: Snapshot, where: object, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def _wanted_files(snapshot: Snapshot, where: object, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The files that may contain rows matching `where`, all if it is None; columns: of FILE_SCHEMA, None for all."""
     kept = (
         None if where is None else Scan(snapshot, ReadOptions(where)).files(columns=["path"])["path"].combine_chunks()
@@ -176,7 +170,7 @@ def wanted_files(snapshot: Snapshot, where: object, columns: Sequence[str] | Non
         yield batch if kept is None else batch.filter(pc.is_in(decode_paths(batch["path"]), value_set=kept))
 
 
-def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
+def _not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
     """The files whose path is not among the canonical paths `done`."""
     if done is None or not len(done):
         return files
@@ -250,50 +244,13 @@ def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
     return all(parameter_value(logged[name], value) == value for name, value in parameters.items())
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The amount of data that a recomputation would read.
-
-    files, bytes: number and total size of the files to read. done: files that are skipped because an interrupted run
-    already finished them. wide: files to read whose bounds are wide because rows were deleted, and would become tight.
-    lacking: for each column of the request, the number of files to read that lack some statistic of it.
-    """
-
-    files: int
-    bytes: int
-    done: int
-    wide: int
-    lacking: tuple[int, ...]
-
-
 def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool = True) -> RecomputePlan:
     """The expected result of DeltaTable.recompute_stats, from the log alone. overlap: whether to compare bounds."""
-    work = _recompute_work(snapshot, request)
-    found = {column.name: column for column in table_coverage(snapshot).columns} if overlap else {}
-    names = [display_name(column.logical) for column in request.statistics.columns]
-    plans = {
-        name: _column_plan(found.get(name), count, snapshot.num_files)
-        for name, count in zip(names, work.lacking, strict=True)
-    }
-    return RecomputePlan(
-        snapshot.version,
-        work.files,
-        work.bytes,
-        work.done,
-        work.wide,
-        plans,
-        request.identifiers,
-        request.not_indexed,
-    )
-
-
-def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
-    """The amount of data that DeltaTable.recompute_stats would read for this request; bounds are not compared."""
-    before = finished_files(snapshot, request)
+    before = _finished_files(snapshot, request)
     lacking = [0] * len(request.statistics.columns)
     chosen = done = size = wide = 0
-    for batch in wanted_files(snapshot, request.where, ["path", "size", "stats"]):
-        files = not_done(batch, before)
+    for batch in _wanted_files(snapshot, request.where, ["path", "size", "stats"]):
+        files = _not_done(batch, before)
         done += len(batch) - len(files)
         for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
             missing, is_wide = lacking_columns(text, request.statistics)
@@ -303,7 +260,13 @@ def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
                 chosen += 1
                 size += file_size or 0
                 wide += is_wide
-    return _Work(chosen, size, done, wide, tuple(lacking))
+    found = {column.name: column for column in table_coverage(snapshot).columns} if overlap else {}
+    names = [display_name(column.logical) for column in request.statistics.columns]
+    plans = {
+        name: _column_plan(found.get(name), count, snapshot.num_files)
+        for name, count in zip(names, lacking, strict=True)
+    }
+    return RecomputePlan(snapshot.version, chosen, size, done, wide, plans, request.identifiers, request.not_indexed)
 
 
 def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:

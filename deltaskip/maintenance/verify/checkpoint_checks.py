@@ -14,16 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    PartitionValueError,
-    Protocol,
-    add_actions,
-    canonical_path,
-    canonical_paths,
-    dv_ids,
-    hadoop_path,
-    parse_partition_value,
-)
+from deltaskip import actions
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError
 from deltaskip.features.registry import has_tree
 from deltaskip.json_text import parse_json
@@ -32,14 +23,13 @@ from deltaskip.log.checksum import file_differences, json_or_text, parse_checksu
 from deltaskip.log.file_counts import VECTOR_COUNTS, FileCounts
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, parse_hint
-from deltaskip.log.replay import file_keys
+from deltaskip.log.replay import file_keys, keys_of_files
 from deltaskip.log.state_actions import StateChange
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, filled, one_chunk
-from deltaskip.storage import join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, join
 
 _COMPARED = ["path", "deletion_vector", "size", "partition_values", "base_row_id"]
 # Checkpoints are compared with the commits, newest first, up to this many files, and so are version checksums.
@@ -90,8 +80,7 @@ def _of_files(found: Snapshot, ref: CheckpointRef, names: list[str]) -> Iterator
     if len(twice):
         message = f"The checkpoint of version {ref.version} has the file {twice[0]} twice"
         yield Found("checkpoint.reconciled", message, [ref.version], names)
-    ids = pc.fill_null(dv_ids(adds["deletion_vector"]), NOTHING)
-    active = file_keys(paths, ids)
+    active = keys_of_files(paths, adds["deletion_vector"])
     for part in () if found.checkpoint is None else found.checkpoint.remove_parts:
         for group in part.row_groups_with("remove"):
             columns = [name for name in ("remove.path", "remove.deletionVector") if part.has(name)]
@@ -101,7 +90,7 @@ def _of_files(found: Snapshot, ref: CheckpointRef, names: list[str]) -> Iterator
                 if "path" not in fields:
                     raise CorruptLog(f"{names[0]} contains a remove without a path.")
                 vectors = fields.get("deletionVector")
-                vectors = pa.nulls(len(removes), pa.string()) if vectors is None else dv_ids(vectors)
+                vectors = pa.nulls(len(removes), pa.string()) if vectors is None else actions.dv_ids(vectors)
                 keys = file_keys(_paths(fields["path"], names), pc.fill_null(vectors, NOTHING))
                 both = fields["path"].filter(pc.is_in(keys, value_set=active))
                 if len(both):
@@ -112,7 +101,7 @@ def _of_files(found: Snapshot, ref: CheckpointRef, names: list[str]) -> Iterator
 
 def _paths(paths: pa.Array | pa.ChunkedArray, names: list[str]) -> pa.Array:
     try:
-        return canonical_paths(one_chunk(paths))
+        return actions.canonical_paths(one_chunk(paths))
     except ValueError as error:
         raise CorruptLog(f"{names[0]} contains a path that cannot be decoded: {error}.") from error
 
@@ -149,7 +138,7 @@ def _compared(found: Snapshot, expected: Snapshot, ref: CheckpointRef, names: li
 
 
 def _keys(files: pa.Table, names: list[str]) -> pa.Array:
-    return file_keys(_paths(files["path"], names), pc.fill_null(dv_ids(files["deletion_vector"]), NOTHING))
+    return keys_of_files(_paths(files["path"], names), files["deletion_vector"])
 
 
 def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
@@ -181,7 +170,7 @@ def doubt(facts: TableFacts, version: int, names: Sequence[str]) -> str:
         return ""
     mine, theirs = (_keys(each.adds(["path", "deletion_vector"]), [*names]) for each in (found, expected))
     own, others = (
-        {hadoop_path(found.table_root, key.partition("\0")[0]) for key in _without(*keys).to_pylist()}
+        {actions.hadoop_path(found.table_root, key.partition("\0")[0]) for key in _without(*keys).to_pylist()}
         for keys in ((mine, theirs), (theirs, mine))
     )
     exists = facts.storage.exists
@@ -209,8 +198,8 @@ class _Partitioning:
     @staticmethod
     def _value(text: str | None, type_: t.DataType) -> object:
         try:
-            value = parse_partition_value(text or None, type_)
-        except PartitionValueError:
+            value = actions.parse_partition_value(text or None, type_)
+        except actions.PartitionValueError:
             return text
         return value if value == value else "NaN"
 
@@ -233,7 +222,7 @@ def _of_state(found: StateChange, expected: StateChange) -> Iterator[str]:
         yield f"the metadata domain {name} is another one"
 
 
-def sorted_features(protocol: Protocol | None) -> object:
+def sorted_features(protocol: actions.Protocol | None) -> object:
     """Return a protocol whose features are in order: delta-spark writes them in that of a set."""
     if protocol is None:
         return None
@@ -365,8 +354,13 @@ def _differences(facts: TableFacts, file: LogFile, snapshot: Snapshot) -> Iterat
             if same_bins and fields[name] != known[name]:
                 yield f"{name} is another one than that of the files"
     if isinstance(listed, list):
-        adds = {canonical_path(each.path): replace(each, data_change=False) for each in add_actions(snapshot.adds())}
-        named = {canonical_path(each["path"]): each for each in listed if isinstance(each, dict) and "path" in each}
+        adds = {
+            actions.canonical_path(each.path): replace(each, data_change=False)
+            for each in actions.add_actions(snapshot.adds())
+        }
+        named = {
+            actions.canonical_path(each["path"]): each for each in listed if isinstance(each, dict) and "path" in each
+        }
         if adds.keys() != named.keys() or len(listed) != len(named):
             yield "allFiles lists other files"
             return

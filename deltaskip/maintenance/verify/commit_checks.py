@@ -16,35 +16,25 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import CommitInfo, Protocol, canonical_paths, dv_ids
+from deltaskip.actions import CommitInfo, Protocol, canonical_paths
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.features.support_checks import check_reader_version
 from deltaskip.lazy_regex import regex
+from deltaskip.log import commit as log
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
-from deltaskip.log.commit import (
-    CHANGE_FILE,
-    Commits,
-    change_files,
-    commit_pieces,
-    members_of,
-    read_commits,
-    state_action,
-    state_change,
-)
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file
-from deltaskip.log.replay import file_keys, repeated_key, replay
+from deltaskip.log.replay import keys_of_files, repeated_key, replay
 from deltaskip.log.state_actions import STATE_ACTIONS, STATE_KEYS, StateAction
 from deltaskip.maintenance.verify.checkpoint_checks import sorted_features
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, filled, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
-from deltaskip.storage import join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, join
 
 _DIGITS = regex(r"^\d{20}\.", re.ASCII)
 
@@ -143,13 +133,13 @@ def commit_violations(facts: TableFacts) -> Iterator[Found]:
         yield Found("commit.first", message, [0], [files[0].file.name])
 
 
-def _readable(facts: TableFacts, files: Sequence[LogFile]) -> Iterator[tuple[Commits | CorruptLog, int]]:
+def _readable(facts: TableFacts, files: Sequence[LogFile]) -> Iterator[tuple[log.Commits | CorruptLog, int]]:
     """Commits with the ordinal of the first that is new in each piece, or why one cannot be read."""
     start = 0
     while start < len(files):
         done = 0
         try:
-            for piece in commit_pieces(facts.storage, facts.root, files[start:], also=(CHANGE_FILE,)):
+            for piece in log.commit_pieces(facts.storage, facts.root, files[start:], also=(log.CHANGE_FILE,)):
                 yield piece, done
                 facts.counts["commits"] += len(piece.files) - done
                 facts.advance(len(piece.files) - done)
@@ -163,17 +153,17 @@ def _readable(facts: TableFacts, files: Sequence[LogFile]) -> Iterator[tuple[Com
             facts.advance(1)
             start += 1
             try:
-                yield read_commits(facts.storage, facts.root, [files[start - 1]], also=(CHANGE_FILE,)), 0
+                yield log.read_commits(facts.storage, facts.root, [files[start - 1]], also=(log.CHANGE_FILE,)), 0
             except CorruptLog as error:
                 yield error, start - 1
                 break
 
 
-def _versions(commits: Commits, ordinals: Sequence[int]) -> list[int]:
+def _versions(commits: log.Commits, ordinals: Sequence[int]) -> list[int]:
     return [commits.files[ordinal].version for ordinal in ordinals]
 
 
-def _of_nothing(commits: Commits, start: int) -> Iterator[Found]:
+def _of_nothing(commits: log.Commits, start: int) -> Iterator[Found]:
     """Commits without any action, which no writer writes: a file system may lose what a file had when it stops."""
     known = {*pc.unique(commits.actions["commit"]).to_pylist(), *(action.commit for action in commits.others)}
     empty = [commits.files[ordinal] for ordinal in range(start, len(commits.files)) if ordinal not in known]
@@ -183,7 +173,7 @@ def _of_nothing(commits: Commits, start: int) -> Iterator[Found]:
         yield Found("commit.empty", message, versions, names)
 
 
-def _of_files(commits: Commits, start: int) -> Iterator[Found]:
+def _of_files(commits: log.Commits, start: int) -> Iterator[Found]:
     """Adds and removes of one file in one commit."""
     actions = commits.actions
     if not len(actions):
@@ -197,7 +187,7 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
         )
         return
     is_remove = one_chunk(actions["is_remove"])
-    keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
+    keys = keys_of_files(paths, actions["deletion_vector"])
     adds = numpy_values(is_remove) == 0
     of_keys, of_paths = (numpy_values(each.dictionary_encode().indices).astype(np.int64) for each in (keys, paths))
     for what, which, codes in (("actions", np.ones(len(adds), bool), of_keys), ("adds", adds, of_paths)):
@@ -223,7 +213,7 @@ def _of_files(commits: Commits, start: int) -> Iterator[Found]:
             yield Found("files.numbers", message, _versions(commits, sorted({int(commit[row]) for row in rows})), found)
 
 
-def _of_removed(commits: Commits, codes: npt.NDArray[np.int64], adds: npt.NDArray[np.bool_]) -> Iterator[Found]:
+def _of_removed(commits: log.Commits, codes: npt.NDArray[np.int64], adds: npt.NDArray[np.bool_]) -> Iterator[Found]:
     """Files that a commit that adds files removes again. codes: Of the keys of files. adds: Which actions are adds."""
     commit = numpy_values(commits.actions["commit"])
     order = np.lexsort((commit, codes))
@@ -243,14 +233,14 @@ def _of_removed(commits: Commits, codes: npt.NDArray[np.int64], adds: npt.NDArra
         yield Found("files.removed-again", message, versions, removed)
 
 
-def _of_state(commits: Commits) -> Iterator[Found]:
+def _of_state(commits: log.Commits) -> Iterator[Found]:
     """Actions about the table that cannot be read, or that contradict another one of their commit."""
     seen: Counter[tuple[int, str, object]] = Counter()
     for action in commits.others:
         if action.name not in STATE_ACTIONS:
             continue
         try:
-            parsed: StateAction = state_action(commits, action)
+            parsed: StateAction = log.state_action(commits, action)
             if isinstance(parsed, Protocol):
                 with suppress(UnsupportedFeature):
                     check_reader_version(parsed, f"Version {commits.files[action.commit].version}")
@@ -268,12 +258,12 @@ def _of_state(commits: Commits) -> Iterator[Found]:
             yield Found("commit.reconciled", message, [version], [commits.files[action.commit].file.name])
 
 
-def _of_changes(commits: Commits, start: int) -> Iterator[Found]:
+def _of_changes(commits: log.Commits, start: int) -> Iterator[Found]:
     """Change data files in a commit."""
-    if not any(action.name == CHANGE_FILE for action in commits.others):
+    if not any(action.name == log.CHANGE_FILE for action in commits.others):
         return
     try:
-        found = change_files(commits)
+        found = log.change_files(commits)
     except CorruptLog as error:
         yield Found("commit.readable", str(error))
         return
@@ -301,7 +291,7 @@ class _Times:
             self._first = None
         self._last: tuple[int, int] | None = None
 
-    def of(self, commits: Commits, start: int) -> Iterator[Found]:
+    def of(self, commits: log.Commits, start: int) -> Iterator[Found]:
         infos = [None] * len(commits.files) if self._first is None else _infos(commits)
         for ordinal in range(start, len(commits.files)):
             file, info = commits.files[ordinal], infos[ordinal]
@@ -322,11 +312,11 @@ class _Times:
             self._last = file.version, time
 
 
-def _infos(commits: Commits) -> list[tuple[CommitInfo, int] | None]:
+def _infos(commits: log.Commits) -> list[tuple[CommitInfo, int] | None]:
     found: list[tuple[CommitInfo, int] | None] = [None] * len(commits.files)
     for action in commits.others:
         if action.name == "commitInfo" and found[action.commit] is None:
-            found[action.commit] = CommitInfo.from_json(members_of(commits, action)), action.line
+            found[action.commit] = CommitInfo.from_json(log.members_of(commits, action)), action.line
     return found
 
 
@@ -348,8 +338,8 @@ def compaction_violations(facts: TableFacts) -> Iterator[Found]:
         name, versions = compaction.file.name, [compaction.version, compaction.end]
         facts.advance(1)
         try:
-            own = read_commits(facts.storage, facts.root, [compaction])
-            mine, state = replay(own.actions), state_change(own)
+            own = log.read_commits(facts.storage, facts.root, [compaction])
+            mine, state = replay(own.actions), log.state_change(own)
         except (CorruptLog, ValueError) as error:
             yield Found("compaction.readable", str(error), versions, [name])
             continue
@@ -362,8 +352,8 @@ def compaction_violations(facts: TableFacts) -> Iterator[Found]:
         if commits is None:
             continue
         try:
-            others = read_commits(facts.storage, facts.root, commits)
-            theirs, expected = replay(others.actions), state_change(others)
+            others = log.read_commits(facts.storage, facts.root, commits)
+            theirs, expected = replay(others.actions), log.state_change(others)
         except (CorruptLog, ValueError):
             continue
         same_files = _keys(mine.adds) == _keys(theirs.adds)
@@ -379,5 +369,4 @@ def compaction_violations(facts: TableFacts) -> Iterator[Found]:
 
 
 def _keys(adds: pa.Table) -> set[str]:
-    ids = pc.fill_null(dv_ids(adds["deletion_vector"]), NOTHING)
-    return set(file_keys(canonical_paths(one_chunk(adds["path"])), ids).to_pylist())
+    return set(keys_of_files(canonical_paths(one_chunk(adds["path"])), adds["deletion_vector"]).to_pylist())

@@ -24,14 +24,13 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found, first_of
 from deltaskip.records import dataclass
-from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
 from deltaskip.skipping.file_batches import unshared
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, numpy_values
-from deltaskip.stats.layout import StatField, StatLeaf
+from deltaskip.stats.layout import StatField, StatLeaf, stat_field
 from deltaskip.stats.logged_stats import LoggedStats
 from deltaskip.txn.row_id_assignment import high_water_mark
 
@@ -79,22 +78,21 @@ def _adds_of(snapshot: Snapshot) -> Iterator[CheckpointAdds | CommitAdds]:
         yield CommitAdds(snapshot)
 
 
-def _where(columns: dict[str, pa.Array], mask: pa.Array) -> list[str]:
-    """Paths of the files where the mask is true."""
-    found: list[str] = columns["path"].filter(filled(mask, False)).to_pylist()
-    return found
+def _where(
+    columns: dict[str, pa.Array], mask: pa.Array, rule: str, before: str = "", after: str = ""
+) -> Iterator[Found]:
+    """The violation of a rule by the files where the mask is true, whose names are between two parts of a sentence."""
+    wrong: list[str] = columns["path"].filter(filled(mask, False)).to_pylist()
+    if wrong:
+        yield Found(rule, f"{before}{first_of(wrong)}{after}", paths=wrong)
 
 
 def _of_paths(columns: dict[str, pa.Array]) -> Iterator[Found]:
-    wrong = _where(columns, pc.invert(pc.match_substring_regex(columns["path"], _URI)))
-    if wrong:
-        yield Found(
-            "files.path", f"The path of {first_of(wrong)} is not a URI; readers differ in how they read it", paths=wrong
-        )
+    odd = pc.invert(pc.match_substring_regex(columns["path"], _URI))
+    yield from _where(columns, odd, "files.path", "The path of ", " is not a URI; readers differ in how they read it")
     for name in ("size", "modification_time"):
-        wrong = _where(columns, pc.less(columns[name], _ZERO))
-        if wrong:
-            yield Found("files.numbers", f"The {name.replace('_', ' ')} of {first_of(wrong)} is negative", paths=wrong)
+        negative = pc.less(columns[name], _ZERO)
+        yield from _where(columns, negative, "files.numbers", f"The {name.replace('_', ' ')} of ", " is negative")
 
 
 def _of_partitions(
@@ -108,10 +106,9 @@ def _of_partitions(
         lengths = filled(pc.list_value_length(keys), 0)
         good = _sums(keys)
         other = np.logical_or(numpy_values(lengths) != len(names), good != len(names))
-        wrong = columns["path"].filter(arrow_array(other, pa.bool_())).to_pylist()
-        if wrong:
-            expected = ", ".join(names.to_pylist()) or "no columns"
-            yield Found(rule, f"{first_of(wrong)} does not have values of exactly {expected}", paths=wrong)
+        expected = ", ".join(names.to_pylist()) or "no columns"
+        others = arrow_array(other, pa.bool_())
+        yield from _where(columns, others, rule, after=f" does not have values of exactly {expected}")
     for (field, column), name in zip(partitions, names.to_pylist(), strict=True):
         codes = column.encode(map_values(maps, name))
         values = column.values("UTC")
@@ -119,9 +116,8 @@ def _of_partitions(
         nulls = [code for code, text in enumerate(column.texts) if not text]
         for found, why in ((odd, "is not a value of its type"), (nulls, "is null, and the column is NOT NULL")):
             if found and (found is odd or not field.nullable):
-                wrong = _where(columns, pc.is_in(codes, value_set=arrow_array(found, pa.int32())))
-                if wrong:
-                    yield Found(rule, f"The partition value of {field.name} of {first_of(wrong)} {why}", paths=wrong)
+                wrong = pc.is_in(codes, value_set=arrow_array(found, pa.int32()))
+                yield from _where(columns, wrong, rule, f"The partition value of {field.name} of ", f" {why}")
 
 
 def _sums(lists: pa.ListArray) -> Any:
@@ -141,17 +137,11 @@ def _of_vectors(columns: dict[str, pa.Array], records: pa.Array) -> Iterator[Fou
     if vectors.null_count == len(vectors):
         return
     deleted = pc.struct_field(vectors, "cardinality")
-    wrong = _where(columns, pc.and_(vectors.is_valid(), records.is_null()))
-    if wrong:
-        message = f"{first_of(wrong)} has a deletion vector, and its statistics have no numRecords"
-        yield Found("vectors.count", message, paths=wrong)
-    wrong = _where(columns, pc.greater(deleted, records))
-    if wrong:
-        yield Found(
-            "vectors.range",
-            f"The deletion vector of {first_of(wrong)} deletes more rows than the file has",
-            paths=wrong,
-        )
+    uncounted = pc.and_(vectors.is_valid(), records.is_null())
+    why = " has a deletion vector, and its statistics have no numRecords"
+    yield from _where(columns, uncounted, "vectors.count", after=why)
+    more, before = pc.greater(deleted, records), "The deletion vector of "
+    yield from _where(columns, more, "vectors.range", before, " deletes more rows than the file has")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +165,7 @@ class _StatisticsRules:
             for each in t.leaves(snapshot.schema, snapshot.mapping_mode)
             if t.fold_name(each.logical[0]) not in partitions
         ]
-        fields = [
-            StatField(each.physical, each.type, t.display_name(each.logical), widened_types(each.field.metadata))
-            for each in found
-        ]
+        fields = list(map(stat_field, found))
         required = frozenset(each.physical for each in found if len(each.logical) == 1 and not each.field.nullable)
         domain = snapshot.domains.get(CLUSTERING_DOMAIN)
         clustering = frozenset() if domain is None else frozenset(clustering_paths(domain.configuration) or ())
@@ -193,10 +180,8 @@ class _StatisticsRules:
     ) -> Iterator[Found]:
         """What is wrong with the statistics of a batch. live: the rows of the batch that are active; None for all."""
         if self.counted:
-            wrong = _where(columns, records.is_null())
-            if wrong:
-                message = f"{first_of(wrong)} has no numRecords in its statistics, which {self.counted} needs"
-                yield Found("statistics.counts", message, paths=wrong)
+            why = f" has no numRecords in its statistics, which {self.counted} needs"
+            yield from _where(columns, records.is_null(), "statistics.counts", after=why)
         for group in self.groups:
             statistics = LoggedStats(batch.num_rows, batch.adds)
             bounded = [field for field in group if field.kind is not None]
@@ -212,35 +197,26 @@ class _StatisticsRules:
                 if field.kind is None:
                     continue
                 low, high = active(statistics.bound(field, "min")), active(statistics.bound(field, "max"))
-                above = pc.greater(low, high)
-                wrong = _where(columns, above)
-                if wrong:
-                    message = (
-                        f"The minimum of {field.label} is above its maximum in the statistics of {first_of(wrong)}"
-                    )
-                    yield Found("statistics.bounds", message, paths=wrong)
+                before = f"The minimum of {field.label} is above its maximum in the statistics of "
+                yield from _where(columns, pc.greater(low, high), "statistics.bounds", before)
                 if field.physical in self.clustering:
                     known = pc.or_(pc.and_(low.is_valid(), high.is_valid()), filled(pc.equal(nulls, records), False))
                     empty = filled(pc.equal(records, _ZERO), False)
-                    wrong = _where(columns, pc.invert(pc.or_(known, empty)))
-                    if wrong:
-                        message = f"{first_of(wrong)} has no statistics of the clustering column {field.label}"
-                        yield Found("statistics.clustering", message, paths=wrong)
+                    lacking = pc.invert(pc.or_(known, empty))
+                    why = f" has no statistics of the clustering column {field.label}"
+                    yield from _where(columns, lacking, "statistics.clustering", after=why)
 
     def _of_nulls(
         self, field: StatField, nulls: pa.Array, columns: dict[str, pa.Array], records: pa.Array
     ) -> Iterator[Found]:
-        wrong = _where(columns, pc.or_kleene(pc.greater(nulls, records), pc.less(nulls, _ZERO)))
-        if wrong:
-            message = f"The null count of {field.label} is not a count of rows of {first_of(wrong)}"
-            yield Found("statistics.counts", message, paths=wrong)
+        odd = pc.or_kleene(pc.greater(nulls, records), pc.less(nulls, _ZERO))
+        before = f"The null count of {field.label} is not a count of rows of "
+        yield from _where(columns, odd, "statistics.counts", before)
         if field.physical in self.not_null:
             # With a deletion vector, the nulls may be in deleted rows.
             some = pc.and_(pc.greater(nulls, _ZERO), columns["deletion_vector"].is_null())
-            wrong = _where(columns, some)
-            if wrong:
-                message = f"{field.label} is NOT NULL, and the statistics of {first_of(wrong)} count nulls"
-                yield Found("statistics.not-null", message, paths=wrong)
+            before = f"{field.label} is NOT NULL, and the statistics of "
+            yield from _where(columns, some, "statistics.not-null", before, " count nulls")
 
 
 class _RowIds:
@@ -303,13 +279,8 @@ def vector_violations(facts: TableFacts) -> Iterator[Found]:
             continue
         adds = pa.Table.from_batches([chosen])
         records = pc.struct_field(pc.extract_regex(filled(adds["stats"], ""), _ROW_COUNT), "rows")
-        files = pa.table(
-            {
-                "uri": adds["path"],
-                "deletion_vector": adds["deletion_vector"],
-                "num_records": pc.cast(records, pa.int64()),
-            }
-        )
+        columns = [adds["path"], adds["deletion_vector"], pc.cast(records, pa.int64())]
+        files = pa.table(columns, ["uri", "deletion_vector", "num_records"])
         for start in range(0, len(files), _VECTORS_AT_ONCE):
             yield from _of_vector_files(facts, snapshot, files.slice(start, _VECTORS_AT_ONCE))
 

@@ -29,9 +29,8 @@ from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.tags import STATS_TAG
-from deltaskip.storage import is_local, join, parent, storage_for
+from deltaskip.storage import LOG_FOLDER, is_local, join, parent, storage_for
 from deltaskip.storage.gate import delete_file, log_names
-from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.transaction import Transaction
 

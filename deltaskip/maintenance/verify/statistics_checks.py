@@ -25,7 +25,7 @@ from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.logged_stats import LoggedStats, StatisticsSource
 from deltaskip.stats.merged_stats import with_expression_stats
-from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_column
+from deltaskip.stats.stats_columns import StatColumn, of_every_column
 from deltaskip.stats.tight_bounds import are_tight, writes_tight_bounds
 
 _SIDES: tuple[Side, Side] = ("min", "max")
@@ -94,12 +94,7 @@ class LoggedFiles:
 
     def _with_statistics(self, snapshot: Snapshot) -> list[tuple[StatColumn, StatField]]:
         types = {each.physical: each for each in t.leaves(snapshot.schema, snapshot.mapping_mode)}
-        columns = indexed_columns(
-            snapshot.schema,
-            partition_columns=snapshot.partition_columns,
-            mapping_mode=snapshot.mapping_mode,
-            properties=of_every_column(snapshot.properties),
-        )
+        columns = snapshot.indexed_columns(of_every_column(snapshot.properties))
         found = []
         for column in columns:
             resolved = types.get(column.physical)

@@ -14,8 +14,7 @@ from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.log.segment import candidate_segments, make_segment, read_listing
 from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.tail import Tail, deferred_tail
-from deltaskip.storage import FileInfo, Storage, join
-from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.storage import LOG_FOLDER, FileInfo, Storage, join
 
 
 class TableFacts:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from deltaskip.maintenance.verify import checkpoint_checks, commit_checks, data_checks, file_checks, state_checks
 from deltaskip.maintenance.verify.table_rule import TableCheck, TableRule
-from deltaskip.txn.validation.commit_rule import Rule
+from deltaskip.txn.validation.commit_rules import Rule
 
 _ENTRIES = "PROTOCOL, Delta Log Entries"
 _WRITERS = "PROTOCOL, Requirements for Writers"

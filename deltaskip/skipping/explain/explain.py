@@ -12,19 +12,8 @@ import pyarrow.compute as pc
 from deltaskip.actions import decode_paths
 from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.explain import reasons
 from deltaskip.skipping.explain.drawing import Bins
-from deltaskip.skipping.explain.reasons import (
-    LeafFacts,
-    can_skip,
-    conclusions_by_field,
-    generated_columns,
-    is_conclusion,
-    reason_of_leaf,
-    statistic_name,
-    together,
-    used,
-    without_nan_guard,
-)
 from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, terms_of
@@ -47,21 +36,21 @@ def explain(predicate: CompiledPredicate) -> Explain:
     leaves: list[Leaf] = []
     tree = _tree(program.root, leaves, _above_leaves(program.root))
     tally = _Tally(leaves, tree)
-    generated = generated_columns(snapshot)
+    generated = reasons.generated_columns(snapshot)
     for batch in candidates(snapshot, Program(Keep())):
         batch.prepare(program)
         tally.add(batch, predicate)
     reports = tuple(
         LeafReport(
             predicate=leaf.text,
-            used=used(leaf, generated),
+            used=reasons.used(leaf, generated),
             dropped=tally.dropped[i],
             needed_for=tally.needed[i],
             without_statistics=tally.without[i],
             lacking=tally.lacking[i],
             examples=tuple(tally.examples[i]),
-            reason=reason_of_leaf(leaf, tally.facts(i), snapshot),
-            can_skip=can_skip(leaf, tally.facts(i)),
+            reason=reasons.reason_of_leaf(leaf, tally.facts(i), snapshot),
+            can_skip=reasons.can_skip(leaf, tally.facts(i)),
         )
         for i, leaf in enumerate(leaves)
     )
@@ -99,13 +88,13 @@ class _Tally:
         self.bins = Bins(len(leaves) + 1)
         self._nan_hidden = [0] * len(leaves)
         self._leaves = leaves
-        self._unguarded = [without_nan_guard(leaf) for leaf in leaves]
+        self._unguarded = [reasons.without_nan_guard(leaf) for leaf in leaves]
         self._tree = tree
         self._conclusions = _conclusions(tree, leaves)
 
-    def facts(self, i: int) -> LeafFacts:
+    def facts(self, i: int) -> reasons.LeafFacts:
         """Return what evaluation has shown about leaf `i`."""
-        return LeafFacts(self.files, self.dropped[i], self.lacking[i], self._nan_hidden[i])
+        return reasons.LeafFacts(self.files, self.dropped[i], self.lacking[i], self._nan_hidden[i])
 
     def add(self, batch: FileBatch, predicate: CompiledPredicate) -> None:
         """Count the active files of `batch`."""
@@ -150,7 +139,7 @@ class _Tally:
                     missing[stat] = _missing(stat, batch, live)
                 rows = missing[stat]
                 count = 0 if rows is None else int(rows.sum())
-                name = statistic_name(stat)
+                name = reasons.statistic_name(stat)
                 if rows is not None and count:
                     self.lacking[i][name] = self.lacking[i].get(name, 0) + count
                     somewhere = rows if somewhere is None else somewhere | rows
@@ -190,7 +179,7 @@ def _tree(term: Term, leaves: list[Leaf], above: set[int]) -> Tree:
         case Drop():
             return False
         case _ if id(term) not in above:
-            leaves.append(together(term))
+            leaves.append(reasons.together(term))
             return len(leaves) - 1
         case AllOf(children):
             return Branch("AND", tuple(_tree(child, leaves, above) for child in children))
@@ -215,8 +204,8 @@ def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
 def _conclusions_of(tree: Branch, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
     found: dict[int, tuple[int, ...]] = {}
     beside = [child for child in tree.children if isinstance(child, int) and not isinstance(child, bool)]
-    concluded = {i for i in beside if is_conclusion(leaves[i])}
-    following = conclusions_by_field({i: leaves[i] for i in concluded})
+    concluded = {i for i in beside if reasons.is_conclusion(leaves[i])}
+    following = reasons.conclusions_by_field({i: leaves[i] for i in concluded})
     for i in beside:
         mine = following.of(leaves[i]) if i not in concluded else ()
         if mine:

@@ -18,20 +18,7 @@ import numpy.typing as npt
 
 from deltaskip.errors import InvalidArgument
 from deltaskip.extras import install_command
-from deltaskip.skipping.explain.drawing import (
-    ALL_RAMP,
-    FRAME,
-    PART_RAMP,
-    SKIPPED,
-    TEXT_STYLES,
-    Colour,
-    Drawing,
-    Matrix,
-    Text,
-    drawing,
-    levels,
-    ramp,
-)
+from deltaskip.skipping.explain import drawing
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
@@ -50,7 +37,7 @@ _FONTS = ("DejaVuSansMono.ttf", "NotoSansMono-Regular.ttf", "LiberationMono-Regu
 _NO_CHARACTER = "\uffff"
 
 
-def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> None:
+def write_plot(path: Path, matrix: drawing.Matrix, title: str, legend: Sequence[tuple[str, str]]) -> None:
     """Write the plot to `path`, as SVG or PNG by its suffix.
 
     Args:
@@ -72,26 +59,29 @@ def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[st
             raise InvalidArgument(f"The path of a plot must end in .png or .svg, not {path.name!r}.")
 
 
-def plot_svg(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> str:
+def plot_svg(matrix: drawing.Matrix, title: str, legend: Sequence[tuple[str, str]]) -> str:
     """Return the plot as an SVG document; arguments as for `write_plot`."""
-    plan = drawing(matrix, title, legend, lambda text, _: _CHARACTER_WIDTH * len(text))
+    plan = drawing.drawing(matrix, title, legend, lambda text, _: _CHARACTER_WIDTH * len(text))
     size = f'width="{plan.width}" height="{plan.height}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {plan.width} {plan.height}">',
         _STYLE,
         f'<rect {size} fill="#fff"/>',
     ]
-    kept = levels(matrix, _SVG_LEVELS)
+    kept = drawing.levels(matrix, _SVG_LEVELS)
     for row, x in enumerate(plan.lefts):
-        colours = [SKIPPED, *ramp(ALL_RAMP if row == len(plan.lefts) - 1 else PART_RAMP, _SVG_LEVELS)]
+        colours = [
+            drawing.SKIPPED,
+            *drawing.ramp(drawing.ALL_RAMP if row == len(plan.lefts) - 1 else drawing.PART_RAMP, _SVG_LEVELS),
+        ]
         parts.append(f'<g transform="translate({plan.left + x} {plan.top})">')
         parts += _runs(kept[row], colours, plan)
-        frame = f'<rect width="{plan.column_width}" height="{plan.column_height}" fill="none" stroke="{_rgb(FRAME)}"/>'
-        parts += [frame, "</g>"]
+        size_of_column = f'width="{plan.column_width}" height="{plan.column_height}"'
+        parts += [f'<rect {size_of_column} fill="none" stroke="{_rgb(drawing.FRAME)}"/>', "</g>"]
     return "\n".join([*parts, *map(_text, plan.texts), "</svg>", ""])
 
 
-def _runs(kept: npt.NDArray[np.int64], colours: Sequence[Colour], plan: Drawing) -> list[str]:
+def _runs(kept: npt.NDArray[np.int64], colours: Sequence[drawing.Colour], plan: drawing.Drawing) -> list[str]:
     """One path for each colour, a rectangle for each run of lines that has it."""
     if not len(kept):
         return []
@@ -108,17 +98,17 @@ def _runs(kept: npt.NDArray[np.int64], colours: Sequence[Colour], plan: Drawing)
     ]
 
 
-def _text(text: Text) -> str:
+def _text(text: drawing.Text) -> str:
     style = f"{'small' if text.small else ''} {_SVG_ANCHORS[text.anchor]}".strip()
     named = f' class="{style}"' if style else ""
     return f'<text{named} x="{text.x}" y="{text.y}">{escape(text.text, quote=False)}</text>'
 
 
-def _rgb(colour: Colour) -> str:
+def _rgb(colour: drawing.Colour) -> str:
     return "rgb({},{},{})".format(*colour)
 
 
-def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> bytes:
+def plot_png(matrix: drawing.Matrix, title: str, legend: Sequence[tuple[str, str]]) -> bytes:
     """Return the plot as a PNG file. Its metadata contain the title and the legend as text.
 
     Raises:
@@ -135,20 +125,20 @@ def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> b
     def width_of(text: str, small: bool) -> int:
         return round(_font(small).getlength(_drawable(text, small)))
 
-    plan = drawing(matrix, title, legend, width_of)
+    plan = drawing.drawing(matrix, title, legend, width_of)
     pixels = np.full((plan.height, plan.width, 3), 255, np.uint8)
-    kept = levels(matrix, _PNG_LEVELS)
+    kept = drawing.levels(matrix, _PNG_LEVELS)
     for row, x in enumerate(plan.lefts):
         left, top = plan.left + x, plan.top
         right, bottom = left + plan.column_width, top + plan.column_height
-        pixels[top - 1 : bottom + 1, left - 1 : right + 1] = FRAME
-        shades = ramp(ALL_RAMP if row == len(plan.lefts) - 1 else PART_RAMP, _PNG_LEVELS)
-        colours = np.array([SKIPPED, *shades], np.uint8)
+        pixels[top - 1 : bottom + 1, left - 1 : right + 1] = drawing.FRAME
+        shades = drawing.ramp(drawing.ALL_RAMP if row == len(plan.lefts) - 1 else drawing.PART_RAMP, _PNG_LEVELS)
+        colours = np.array([drawing.SKIPPED, *shades], np.uint8)
         pixels[top:bottom, left:right] = np.repeat(colours[kept[row]], plan.line_height, axis=0)[:, None]
     image = Image.fromarray(pixels)
     draw = ImageDraw.Draw(image)
     for text in plan.texts:
-        _, colour = TEXT_STYLES[text.small]
+        _, colour = drawing.TEXT_STYLES[text.small]
         shown = _drawable(text.text, text.small)
         draw.text((text.x, text.y), shown, fill=colour, font=_font(text.small), anchor=_PNG_ANCHORS[text.anchor])
     described = "\n".join([title, *(f"{i}: {part}; {note}" for i, (part, note) in enumerate(legend, 1))])
@@ -163,7 +153,7 @@ def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> b
 def _font(small: bool) -> FreeTypeFont:
     from PIL import ImageFont
 
-    size, _ = TEXT_STYLES[small]
+    size, _ = drawing.TEXT_STYLES[small]
     for name in _FONTS:
         try:
             return ImageFont.truetype(name, size)

@@ -9,30 +9,14 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import INVALID, JSON_NULL, MISSING, extract_leaves
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.schema.properties import TableProperties
+from deltaskip.skipping import program as p
 from deltaskip.skipping.add_batches import FileBatch, candidates
-from deltaskip.skipping.program import (
-    AllOf,
-    AnyOf,
-    AnyPoint,
-    BoundTerm,
-    ConstantTerm,
-    Drop,
-    Keep,
-    Leaf,
-    NotOnly,
-    NullsPossible,
-    PartitionTerm,
-    Program,
-    Term,
-    terms_of,
-)
 from deltaskip.skipping.proofs.terms import enumerated, joined_reasons
 from deltaskip.skipping.proofs.transforms import derived_columns
 from deltaskip.skipping.proofs.unproved import still_skipped
@@ -67,18 +51,18 @@ def statistic_name(leaf: StatLeaf) -> str:
     return f"{leaf.side or leaf.group}({leaf.field.label}){under}"
 
 
-def used(leaf: Leaf, generated: Collection[str]) -> tuple[str, ...]:
+def used(leaf: p.Leaf, generated: Collection[str]) -> tuple[str, ...]:
     """Return the names of the statistics and partition columns that the leaf reads; see `generated_columns`."""
-    names = dict.fromkeys(statistic_name(stat) for stat in Program(leaf).stat_leaves)
-    for term in terms_of(leaf.term):
+    names = dict.fromkeys(statistic_name(stat) for stat in p.Program(leaf).stat_leaves)
+    for term in p.terms_of(leaf.term):
         match term:
-            case PartitionTerm(_, columns):
+            case p.PartitionTerm(_, columns):
                 for column in columns:
                     name = ".".join(column.logical)
                     # A leaf on the partition column itself has no other term.
                     derived = name in generated and (term is not leaf.term or is_conclusion(leaf))
                     names[f"{'generated column' if derived else 'partition'} {name}"] = None
-            case ConstantTerm():
+            case p.ConstantTerm():
                 names["single values"] = None
     return tuple(names)
 
@@ -89,16 +73,16 @@ def generated_columns(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(".".join(one.column.logical) for one in derived)
 
 
-def together(term: Term) -> Leaf:
+def together(term: p.Term) -> p.Leaf:
     """Return a leaf for a condition that follows from several leaves of the predicate together."""
-    program = Program(term)
+    program = p.Program(term)
     labels = [stat.field.label for stat in program.stat_leaves if stat.field is not None]
     labels += [".".join(column.logical) for column in program.partition_columns]
     on = f" on {enumerated(list(dict.fromkeys(labels)), 'and')}" if labels else ""
-    return Leaf(f"{_TOGETHER}{on} together", term)
+    return p.Leaf(f"{_TOGETHER}{on} together", term)
 
 
-def is_conclusion(leaf: Leaf) -> bool:
+def is_conclusion(leaf: p.Leaf) -> bool:
     """Return whether the leaf was returned by `together`."""
     return leaf.text.startswith(_TOGETHER)
 
@@ -110,35 +94,35 @@ class Conclusions:
     by_field: Mapping[StatField, tuple[int, ...]]
     anywhere: tuple[int, ...]
 
-    def of(self, leaf: Leaf) -> tuple[int, ...]:
+    def of(self, leaf: p.Leaf) -> tuple[int, ...]:
         """Return the conclusions that may follow from `leaf`, a sibling: they share a column.
 
         A conclusion about a partition column may follow from any of the leaves, through the column's source.
         """
         found = set(self.anywhere)
-        for stat in Program(leaf).stat_leaves:
+        for stat in p.Program(leaf).stat_leaves:
             if stat.field is not None:
                 found.update(self.by_field.get(stat.field, ()))
         return tuple(sorted(found))
 
 
-def conclusions_by_field(conclusions: Mapping[int, Leaf]) -> Conclusions:
+def conclusions_by_field(conclusions: Mapping[int, p.Leaf]) -> Conclusions:
     """Return the leaves from `together`, by their positions in the tree, for look-ups by column."""
     by_field: dict[StatField, tuple[int, ...]] = {}
     for i, leaf in conclusions.items():
-        for column in {stat.field for stat in Program(leaf).stat_leaves if stat.field is not None}:
+        for column in {stat.field for stat in p.Program(leaf).stat_leaves if stat.field is not None}:
             by_field[column] = (*by_field.get(column, ()), i)
-    return Conclusions(by_field, tuple(i for i, leaf in conclusions.items() if Program(leaf).partition_columns))
+    return Conclusions(by_field, tuple(i for i, leaf in conclusions.items() if p.Program(leaf).partition_columns))
 
 
-def without_nan_guard(term: Term) -> Term | None:
+def without_nan_guard(term: p.Term) -> p.Term | None:
     """Return `term` as if every writer included NaN in the bounds; None if that makes no difference."""
-    if not any(isinstance(t, BoundTerm | AnyPoint | NotOnly) and t.nan_matches for t in terms_of(term)):
+    if not any(isinstance(t, p.BoundTerm | p.AnyPoint | p.NotOnly) and t.nan_matches for t in p.terms_of(term)):
         return None
     return _unguarded(term)
 
 
-def reason_of_leaf(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
+def reason_of_leaf(leaf: p.Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
     """Return why the leaf skips no files, or not more; "" if nothing prevents it.
 
     The reason that the leaf's rule set comes first, then what evaluation has shown.
@@ -148,7 +132,7 @@ def reason_of_leaf(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
         facts: The facts that evaluation has shown about it.
         snapshot: The snapshot that it was evaluated on.
     """
-    if isinstance(leaf.term, Drop):
+    if isinstance(leaf.term, p.Drop):
         return leaf.reason
     found = [
         leaf.reason,
@@ -159,33 +143,33 @@ def reason_of_leaf(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
     reason = joined_reasons(found)
     if reason or not facts.files or facts.dropped or is_conclusion(leaf):
         return reason
-    return _overlap(Program(leaf), facts)
+    return _overlap(p.Program(leaf), facts)
 
 
-def can_skip(leaf: Leaf, facts: LeafFacts) -> bool:
+def can_skip(leaf: p.Leaf, facts: LeafFacts) -> bool:
     """Return whether the leaf can skip files: a rule compares it with bounds or partition values that some file has.
 
     Null counts and single values do not count, because they skip only files of NULL or of one value; but IS NULL, IS
     NOT NULL and comparisons without a reason need no more.
     """
-    if isinstance(leaf.term, Drop) or facts.dropped or not facts.files:
+    if isinstance(leaf.term, p.Drop) or facts.dropped or not facts.files:
         return True
-    if isinstance(leaf.term, Keep) or (leaf.reason and still_skipped(leaf.term)):
+    if isinstance(leaf.term, p.Keep) or (leaf.reason and still_skipped(leaf.term)):
         return False
     if facts.nan_hidden == facts.files:
         return False
-    stats = Program(leaf).stat_leaves
+    stats = p.Program(leaf).stat_leaves
     missing = [stat for stat in stats if facts.lacking.get(statistic_name(stat)) == facts.files]
     bounds = [stat for stat in stats if stat.side]
-    if any(isinstance(term, PartitionTerm) for term in terms_of(leaf.term)):
+    if any(isinstance(term, p.PartitionTerm) for term in p.terms_of(leaf.term)):
         return True
     needed = bounds or list(stats)
     return not needed or not all(stat in missing for stat in needed)
 
 
-def _absent(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
+def _absent(leaf: p.Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
     """Statistics that no file has, or that are not usable in any file."""
-    stats = {statistic_name(stat): stat for stat in Program(leaf).stat_leaves}
+    stats = {statistic_name(stat): stat for stat in p.Program(leaf).stat_leaves}
     names = [name for name, files in facts.lacking.items() if facts.files and files == facts.files]
     unusable = [name for name in names if is_logged(snapshot, stats[name])]
     absent = [name for name in names if name not in unusable]
@@ -195,9 +179,9 @@ def _absent(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
     return found
 
 
-def _of_other_versions(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
+def _of_other_versions(leaf: p.Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
     """Statistics of another version of a collation that the leaf needs."""
-    needed = {stat.collation[0]: statistic_name(stat) for stat in Program(leaf).stat_leaves if stat.collation}
+    needed = {stat.collation[0]: statistic_name(stat) for stat in p.Program(leaf).stat_leaves if stat.collation}
     found = []
     for collation, statistic in needed.items():
         if not facts.lacking.get(statistic):
@@ -212,9 +196,8 @@ def _of_other_versions(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list
 
 
 def _same_but_version(key: str, collation: str) -> bool:
-    try:
-        one, other = CollationId.parse(key), CollationId.parse(collation)
-    except InvalidCollation:
+    one, other = CollationId.parsed(key), CollationId.parsed(collation)
+    if one is None or other is None:
         return False
     return one.version != other.version and one.without_version.canonical == other.without_version.canonical
 
@@ -230,13 +213,13 @@ def _nan_hidden(facts: LeafFacts) -> str:
     )
 
 
-def _overlap(program: Program, facts: LeafFacts) -> str:
+def _overlap(program: p.Program, facts: LeafFacts) -> str:
     """Return the reason why no file is skipped although files have statistics."""
     stats = program.stat_leaves
     if not stats:
         return "the partition values of every file could match" if program.partition_columns else ""
     ranges = any(stat.side for stat in stats)
-    nulls = any(isinstance(term, NullsPossible) for term in terms_of(program.root))
+    nulls = any(isinstance(term, p.NullsPossible) for term in p.terms_of(program.root))
     if any(facts.lacking.values()):
         every = "every min/max range in the log could contain" if ranges else "every null count in the log allows"
         return f"{every} a match"
@@ -246,15 +229,15 @@ def _overlap(program: Program, facts: LeafFacts) -> str:
 
 
 @deep
-def _unguarded(term: Term) -> Term:
+def _unguarded(term: p.Term) -> p.Term:
     match term:
-        case AllOf(children):
-            return AllOf(tuple(map(_unguarded, children)))
-        case AnyOf(children):
-            return AnyOf(tuple(map(_unguarded, children)))
-        case Leaf(text, inner):
-            return Leaf(text, _unguarded(inner), term.reason)
-        case BoundTerm() | AnyPoint() | NotOnly():
+        case p.AllOf(children):
+            return p.AllOf(tuple(map(_unguarded, children)))
+        case p.AnyOf(children):
+            return p.AnyOf(tuple(map(_unguarded, children)))
+        case p.Leaf(text, inner):
+            return p.Leaf(text, _unguarded(inner), term.reason)
+        case p.BoundTerm() | p.AnyPoint() | p.NotOnly():
             return replace(term, nan_matches=False)
         case _:
             return term
@@ -271,7 +254,7 @@ def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
         for path in part.leaves
         if path[:3] == ("add", "stats_parsed", _GROUP) and len(path) > 4
     }
-    for batch in candidates(snapshot, Program(Keep())):
+    for batch in candidates(snapshot, p.Program(p.Keep())):
         pieces = (texts.filter(pc.match_substring(texts, f'"{_GROUP}"')) for texts in batch.adds.json())
         for text in islice((text for piece in pieces for text in piece.to_pylist()), _MOST_TEXTS):
             found |= _keys(text)
@@ -281,7 +264,7 @@ def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
 def is_logged(snapshot: Snapshot, leaf: StatLeaf) -> bool:
     """Return whether the log has a value of the statistic for some active file, usable as a bound or not."""
     paths = [spelling.path for spelling in leaf.spellings]
-    return any(_has_some(batch, paths) for batch in candidates(snapshot, Program(Keep())))
+    return any(_has_some(batch, paths) for batch in candidates(snapshot, p.Program(p.Keep())))
 
 
 def _has_some(batch: FileBatch, paths: list[tuple[str, ...]]) -> bool:

@@ -20,7 +20,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot
 from deltaskip.skipping.key_index.key_columns import Hashes
 from deltaskip.skipping.key_index.part import DamagedPart, KeyPart, PartOf
-from deltaskip.stats.cache_keys import KeyFolderKey, KeyPartKey
+from deltaskip.stats.cache_keys import CacheKey
 from deltaskip.storage import FileInfo, join
 from deltaskip.warning import warn
 
@@ -53,7 +53,7 @@ class KeyFolder:
     @classmethod
     def of(cls, snapshot: Snapshot) -> KeyFolder:
         """Return the folder of a snapshot's table, which all snapshots of an open table share."""
-        found: KeyFolder = snapshot.cache.pinned(KeyFolderKey(), cls)
+        found: KeyFolder = snapshot.cache.pinned(("key folder",), cls)
         return found
 
     def forget(self) -> None:
@@ -98,7 +98,7 @@ class KeyFolder:
     def _opened(self, snapshot: Snapshot, info: FileInfo) -> KeyPart | None:
         if info.path in self._ignored:
             return None
-        key = KeyPartKey(info.path, info.size)
+        key: CacheKey = ("key part", info.path, info.size)
         part: KeyPart | None = snapshot.cache.get(key)
         if part is None:
             try:

@@ -28,7 +28,7 @@ from deltaskip.skipping.program import Program
 from deltaskip.skipping.sought_values import Sought, SoughtValues
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
-from deltaskip.stats.cache_keys import KnownFilesKey
+from deltaskip.stats.cache_keys import CacheKey
 from deltaskip.stats.stats_columns import StatColumn
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class KeyLookup:
 
         if some is not None:
             return numbers(arrow_array(some, pa.int64()))
-        key = KnownFilesKey(batch.scope, part.info.path)
+        key: CacheKey = ("known files", batch.scope, part.info.path)
         return numpy_values(batch.cache.array(key, lambda: arrow_array(numbers(None))))
 
 

@@ -23,19 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from deltaskip.skipping.proofs import transforms
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet
-from deltaskip.skipping.proofs.transforms import (
-    ColumnTransform,
-    Derived,
-    direction,
-    expression_of,
-    null_sources,
-    reads_zone,
-    value_of,
-    wrapping_values,
-    written_as_null,
-)
 from deltaskip.sparkexpr import EvaluationError, nodes
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.evaluation import evaluate
@@ -57,7 +47,7 @@ _LEFT_OUT = frozenset(
 
 
 def derive(
-    derived: Sequence[Derived],
+    derived: Sequence[transforms.Derived],
     leaves: Sequence[nodes.Node],
     found: tuple[nodes.FieldRef, ValueSet] | None,
     time_zone: str = "UTC",
@@ -73,7 +63,7 @@ def derive(
     for one in derived:
         if _excludes_null(one, leaves, time_zone):
             yield nodes.Not(nodes.IsNull(one.column))
-        expression = expression_of(one)
+        expression = transforms.expression_of(one)
         for leaf in leaves:
             on_column = leaf if expression is None else nodes.with_node_replaced(leaf, expression, one.column)
             if on_column != leaf:
@@ -95,10 +85,10 @@ def derive(
             yield _or_null(calendar, image)
 
 
-def _excludes_null(one: Derived, leaves: Sequence[nodes.Node], time_zone: str) -> bool:
+def _excludes_null(one: transforms.Derived, leaves: Sequence[nodes.Node], time_zone: str) -> bool:
     """Whether every source value for which a partition column stores NULL makes one of the leaves not TRUE."""
     reading = [leaf for leaf in leaves if one.source in nodes.walk(leaf)]
-    values = null_sources(one) if reading else None
+    values = transforms.null_sources(one) if reading else None
     return values is not None and all(
         any(_is_not_true(leaf, one.source, each, time_zone) for leaf in reading) for each in values
     )
@@ -115,40 +105,40 @@ def _is_not_true(leaf: nodes.Node, source: nodes.FieldRef, value: Any, time_zone
         return False
 
 
-def _or_null(columns: Sequence[Derived], condition: nodes.Node, of_null: bool = False) -> nodes.Node:
+def _or_null(columns: Sequence[transforms.Derived], condition: nodes.Node, of_null: bool = False) -> nodes.Node:
     """The condition, or NULL in a column that may be NULL. of_null: Whether the source may be NULL."""
     nulls = [nodes.IsNull(one.column) for one in columns if of_null or _may_be_null(one, condition)]
     return nodes.Or((*nulls, condition)) if nulls else condition
 
 
-def _may_be_null(one: Derived, condition: nodes.Node) -> bool:
+def _may_be_null(one: transforms.Derived, condition: nodes.Node) -> bool:
     """Whether a column may be NULL in a row whose source is not NULL and for which the rule satisfies the condition."""
-    values = written_as_null(one)
+    values = transforms.written_as_null(one)
     try:
         return values is None or any(evaluate(condition, {one.column.logical: value}) is True for value in values)
     except EvaluationError:
         return True
 
 
-def _is_null_of_null(one: Derived) -> bool:
+def _is_null_of_null(one: transforms.Derived) -> bool:
     try:
-        return value_of(one, None) is None
+        return transforms.value_of(one, None) is None
     except EvaluationError:
         return False
 
 
-def _image(one: Derived, values: ValueSet) -> nodes.Node | None:
+def _image(one: transforms.Derived, values: ValueSet) -> nodes.Node | None:
     """A predicate that the generated column satisfies for every source value in the set; None without one."""
     domain = domain_of(one.source.type)
     if domain is None or values.spans == domain.all:
         return None
     conditions: list[nodes.Node] = []
     try:
-        if values.null and (of_null := value_of(one, None)) is not None:
+        if values.null and (of_null := transforms.value_of(one, None)) is not None:
             conditions.append(_equal(one, [of_null]))
-        points = None if reads_zone(one) else _points(one, values.spans)
+        points = None if transforms.reads_zone(one) else _points(one, values.spans)
         if points is not None:
-            results = [value_of(one, point) for point in points]
+            results = [transforms.value_of(one, point) for point in points]
             return nodes.Or((*conditions, _equal(one, results))) if conditions else _equal(one, results)
         for low, stop in _few(values.spans):
             condition = _of_span(one, low, stop, domain)
@@ -160,13 +150,13 @@ def _image(one: Derived, values: ValueSet) -> nodes.Node | None:
     return conditions[0] if len(conditions) == 1 else nodes.Or(tuple(conditions)) if conditions else None
 
 
-def _equal(one: Derived, results: Sequence[Any]) -> nodes.Node:
+def _equal(one: transforms.Derived, results: Sequence[Any]) -> nodes.Node:
     """NULL among the results is left out: a generated NULL always matches."""
     distinct = list(dict.fromkeys(result for result in results if result is not None))
     return nodes.In(one.column, tuple(nodes.Literal(result, one.column.type) for result in distinct or [None]))
 
 
-def _points(one: Derived, spans: Spans) -> list[Any] | None:
+def _points(one: transforms.Derived, spans: Spans) -> list[Any] | None:
     """Every value in the spans; None if there are too many."""
     type_ = one.source.type
     found: list[Any] = []
@@ -188,14 +178,14 @@ def _few(spans: Spans) -> Spans:
     return spans if len(spans) <= _MOST_SPANS else ((spans[0][0], spans[-1][1]),)
 
 
-def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> nodes.Node | None:
+def _of_span(one: transforms.Derived, low: Any, stop: Any, domain: Domain) -> nodes.Node | None:
     if one.source.type == t.STRING:
         return _of_texts(one, low, stop, domain)
-    rises = direction(one)
+    rises = transforms.direction(one)
     if rises is None:
         return _cells(one, low, stop)
     first, last = _ends(one, low, stop, domain)
-    wrapping = wrapping_values(one)
+    wrapping = transforms.wrapping_values(one)
     if wrapping is not None and first < wrapping[0]:
         wrapped = nodes.Compare("=", one.column, nodes.Literal(wrapping[1], one.column.type))
         if last < wrapping[0]:
@@ -203,11 +193,11 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> nodes.Node | 
         inside = _of_span(one, wrapping[0], stop, domain)
         return None if inside is None else nodes.Or((inside, wrapped))
     if one.column.type == t.STRING and one.source.type in t.DATETIMES:
-        rule = one.column if isinstance(one.rule, ColumnTransform) else one.rule
+        rule = one.column if isinstance(one.rule, transforms.ColumnTransform) else one.rule
         if any(isinstance(part, nodes.Call) and part.name == "concat" for part in nodes.walk(rule)):
             return None
         return _texts_of_times(one, first, last)
-    results = [value_of(one, value_at(one.source.type, end)) for end in (first, last)]
+    results = [transforms.value_of(one, value_at(one.source.type, end)) for end in (first, last)]
     if None in results:
         return None
     least, most = results if rises else results[::-1]
@@ -217,15 +207,15 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> nodes.Node | 
     has_least, has_most = (low > domain.low, stop < domain.stop)
     if not rises:
         has_least, has_most = has_most, has_least
-    if reads_zone(one) and one.column.type == t.TIMESTAMP:
+    if transforms.reads_zone(one) and one.column.type == t.TIMESTAMP:
         least, most = _moved(least, -MICROS_PER_DAY), _moved(most, MICROS_PER_DAY)
     return _between(one, least if has_least else None, most if has_most else None)
 
 
-def _ends(one: Derived, low: Any, stop: Any, domain: Domain) -> tuple[Any, Any]:
+def _ends(one: transforms.Derived, low: Any, stop: Any, domain: Domain) -> tuple[Any, Any]:
     """The first and last ordinal of a span, moved outwards as far as a writer's time zone may require."""
     first, last = low, stop - 1
-    if reads_zone(one):
+    if transforms.reads_zone(one):
         if one.source.type == t.DATE:
             last += last in _LEFT_OUT
         else:
@@ -233,7 +223,7 @@ def _ends(one: Derived, low: Any, stop: Any, domain: Domain) -> tuple[Any, Any]:
     return max(first, domain.low), min(last, domain.stop - 1)
 
 
-def _between(one: Derived, least: Any, most: Any) -> nodes.Node | None:
+def _between(one: transforms.Derived, least: Any, most: Any) -> nodes.Node | None:
     parts: list[nodes.Node] = []
     if least is not None:
         parts.append(nodes.Compare(">=", one.column, nodes.Literal(least, one.column.type)))
@@ -242,12 +232,12 @@ def _between(one: Derived, least: Any, most: Any) -> nodes.Node | None:
     return None if not parts else parts[0] if len(parts) == 1 else nodes.And(tuple(parts))
 
 
-def _texts_of_times(one: Derived, first: int, last: int) -> nodes.Node | None:
+def _texts_of_times(one: transforms.Derived, first: int, last: int) -> nodes.Node | None:
     unit = 1 if one.source.type == t.DATE else MICROS_PER_DAY
     start, end = _FIRST_YEAR * unit, (_LAST_YEAR + 1) * unit - 1
     if last < start or first > end:
         return None
-    least, most = value_of(one, max(first, start)), value_of(one, min(last, end))
+    least, most = transforms.value_of(one, max(first, start)), transforms.value_of(one, min(last, end))
     inside = _between(one, least, most)
     outside: list[nodes.Node] = []
     if first < start:
@@ -257,19 +247,19 @@ def _texts_of_times(one: Derived, first: int, last: int) -> nodes.Node | None:
     return inside if inside is None or not outside else nodes.Or((inside, *outside))
 
 
-def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> nodes.Node | None:
+def _of_texts(one: transforms.Derived, low: bytes, stop: bytes, domain: Domain) -> nodes.Node | None:
     """Ends that are not UTF-8 are a prefix with its last byte incremented: strings with the prefix are below."""
-    if direction(one) is not True or one.column.type != t.STRING:
+    if transforms.direction(one) is not True or one.column.type != t.STRING:
         return None
-    least = value_of(one, low.decode()) if _is_text(low) else None
+    least = transforms.value_of(one, low.decode()) if _is_text(low) else None
     if stop == domain.stop:
         return _between(one, least, None)
     if stop.endswith(b"\0"):
-        return _between(one, least, value_of(one, stop[:-1].decode()))
+        return _between(one, least, transforms.value_of(one, stop[:-1].decode()))
     if low and stop == low[:-1] + bytes([low[-1] + 1]):
         # Exactly the strings with this prefix: E of each starts with E of the prefix, as E only truncates and prepends.
         return nodes.StartsWith(one.column, nodes.Literal(least, t.STRING)) if least is not None else None
-    return _between(one, least, value_of(one, stop.decode()) if _is_text(stop) else None)
+    return _between(one, least, transforms.value_of(one, stop.decode()) if _is_text(stop) else None)
 
 
 def _is_text(text: bytes) -> bool:
@@ -280,15 +270,15 @@ def _is_text(text: bytes) -> bool:
     return True
 
 
-def _cells(one: Derived, low: int, stop: int) -> nodes.Node | None:
+def _cells(one: transforms.Derived, low: int, stop: int) -> nodes.Node | None:
     """A field of times that repeats: its values in every hour of a short span."""
     if not _repeats(one.rule) or one.source.type not in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return None
-    around = MICROS_PER_DAY if reads_zone(one) else 0
+    around = MICROS_PER_DAY if transforms.reads_zone(one) else 0
     first, last = (low - around) // MICROS_PER_HOUR, (stop - 1 + around) // MICROS_PER_HOUR
     if last - first >= _MOST_CELLS:
         return None
-    return _equal(one, [value_of(one, cell * MICROS_PER_HOUR) for cell in range(first, last + 1)])
+    return _equal(one, [transforms.value_of(one, cell * MICROS_PER_HOUR) for cell in range(first, last + 1)])
 
 
 def _repeats(rule: object) -> bool:
@@ -312,9 +302,9 @@ def _field_name(rule: object) -> str | None:
     return rule.name if isinstance(arg, nodes.FieldRef) else None
 
 
-def _calendar(derived: Sequence[Derived]) -> list[Derived]:
+def _calendar(derived: Sequence[transforms.Derived]) -> list[transforms.Derived]:
     """The columns that contain year, month, day and hour, starting with the year and without a gap."""
-    found: list[Derived] = []
+    found: list[transforms.Derived] = []
     for name in _CALENDAR:
         one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in t.DATETIMES), None)
         if one is None:
@@ -323,7 +313,7 @@ def _calendar(derived: Sequence[Derived]) -> list[Derived]:
     return found
 
 
-def _tuples(columns: Sequence[Derived], values: ValueSet) -> nodes.Node | None:
+def _tuples(columns: Sequence[transforms.Derived], values: ValueSet) -> nodes.Node | None:
     domain = domain_of(columns[0].source.type)
     if domain is None or values.spans == domain.all or not values.spans:
         return None
@@ -334,16 +324,16 @@ def _tuples(columns: Sequence[Derived], values: ValueSet) -> nodes.Node | None:
             first, last = min(end[0] for end in ends), max(end[1] for end in ends)
             parts: list[nodes.Node] = []
             if low > domain.low:
-                parts.append(_lexicographic(columns, [value_of(one, first) for one in columns], ">"))
+                parts.append(_lexicographic(columns, [transforms.value_of(one, first) for one in columns], ">"))
             if stop < domain.stop:
-                parts.append(_lexicographic(columns, [value_of(one, last) for one in columns], "<"))
+                parts.append(_lexicographic(columns, [transforms.value_of(one, last) for one in columns], "<"))
             spans.append(parts[0] if len(parts) == 1 else nodes.And(tuple(parts)))
     except EvaluationError:
         return None
     return spans[0] if len(spans) == 1 else nodes.Or(tuple(spans))
 
 
-def _lexicographic(columns: Sequence[Derived], bounds: Sequence[Any], op: str) -> nodes.Node:
+def _lexicographic(columns: Sequence[transforms.Derived], bounds: Sequence[Any], op: str) -> nodes.Node:
     column, bound = columns[0].column, nodes.Literal(bounds[0], columns[0].column.type)
     if len(columns) == 1:
         return nodes.Compare(op + "=", column, bound)

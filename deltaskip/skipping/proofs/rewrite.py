@@ -29,33 +29,14 @@ from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.skipping import program
+from deltaskip.skipping.proofs import terms as tm
+from deltaskip.skipping.proofs import unproved
 from deltaskip.skipping.proofs.collated import collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, has_nan, meet
 from deltaskip.skipping.proofs.shape_boxes import boxed, shape_and_constant
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
-from deltaskip.skipping.proofs.terms import (
-    LEAST_AND_GREATEST,
-    Proof,
-    all_of,
-    any_of,
-    every,
-    joined_reasons,
-    some,
-    within,
-    within_hull,
-)
-from deltaskip.skipping.proofs.unproved import (
-    NEVER,
-    TIMELESS,
-    UNBOUNDED,
-    UNORDERED,
-    columns_read,
-    null_only_with,
-    still_skipped,
-    unproved,
-)
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import to_sql
 from deltaskip.sparkexpr import types as t
@@ -158,72 +139,76 @@ class _Rewriter:
                 parts = _gather(children, n.And, self._reads_partitions_only)
                 done = list(map(self._labelled, parts))
                 together = self._together(parts, [found for _, found in done])
-                return all_of([*together, *(term for term, _ in done)]), None
+                return tm.all_of([*together, *(term for term, _ in done)]), None
             case n.Or(children):
-                return any_of([self.may(child) for child in _gather(children, n.Or, self._reads_partitions_only)]), None
+                return tm.any_of(
+                    [self.may(child) for child in _gather(children, n.Or, self._reads_partitions_only)]
+                ), None
             case _ if (timed := self._timed(node)) is not None:
                 return program.Leaf(to_sql(node), timed.term, timed.reason), None
             case _:
                 proof, found = self._leaf(node)
                 limited = proof.reason and not isinstance(proof.term, program.Drop)
-                reason = joined_reasons([proof.reason, still_skipped(proof.term)]) if limited else proof.reason
+                reason = (
+                    tm.joined_reasons([proof.reason, unproved.still_skipped(proof.term)]) if limited else proof.reason
+                )
                 return program.Leaf(to_sql(node), proof.term, reason), found
 
-    def unlabelled(self, node: n.Node) -> Proof:
+    def unlabelled(self, node: n.Node) -> tm.Proof:
         """`may` of a part that is not a leaf of the user's predicate."""
         return self._unlabelled(node)[0]
 
     @deep
-    def _unlabelled(self, node: n.Node) -> tuple[Proof, Found | None]:
+    def _unlabelled(self, node: n.Node) -> tuple[tm.Proof, Found | None]:
         match node:
             case n.Literal(value):
-                return Proof(program.Keep() if value is True else program.Drop()), None
+                return tm.Proof(program.Keep() if value is True else program.Drop()), None
             case _ if partition := self._partition(node):
-                return Proof(partition), None
+                return tm.Proof(partition), None
             case n.And(children):
                 done = list(map(self._unlabelled, children))
                 together = self._together(children, [found for _, found in done])
-                return every([*(proof for proof, _ in done), *map(Proof, together)]), None
+                return tm.every([*(proof for proof, _ in done), *map(tm.Proof, together)]), None
             case n.Or(children):
-                return some([self.unlabelled(child) for child in children]), None
+                return tm.some([self.unlabelled(child) for child in children]), None
             case _ if (timed := self._timed(node)) is not None:
                 return timed, None
             case _:
                 return self._leaf(node)
 
-    def _timed(self, node: n.Node) -> Proof | None:
+    def _timed(self, node: n.Node) -> tm.Proof | None:
         """The proof of a leaf that reads the clock; None for other leaves."""
         if self.clock is None or not reads_clock(node):
             return None
         weakest = self.clock.weakest(node)
         if weakest is None:
-            return unproved(node, self.columns, UNORDERED)
+            return unproved.unproved(node, self.columns, unproved.UNORDERED)
         condition = normalize(weakest)
         proof = self.unlabelled(condition)
         if isinstance(condition, n.Literal):
-            return Proof(proof.term, TIMELESS if condition.value is True else NEVER)
-        return proof if self.clock.bounds(node) else Proof(proof.term, UNBOUNDED)
+            return tm.Proof(proof.term, unproved.TIMELESS if condition.value is True else unproved.NEVER)
+        return proof if self.clock.bounds(node) else tm.Proof(proof.term, unproved.UNBOUNDED)
 
-    def _leaf(self, node: n.Node) -> tuple[Proof, Found | None]:
+    def _leaf(self, node: n.Node) -> tuple[tm.Proof, Found | None]:
         """The proof of a leaf, and the set of values that it admits, if statistics can decide about it."""
         found = self._usable(leaf_values(node, self.time_zone))
         proof, exact = self._decided(node, found)
         bounded = (each.term(node, self.time_zone) for each in self.expressions)
         derived = [*self._derivations([node], found), *(term for term in bounded if term is not None)]
         if exact or isinstance(proof.term, program.Drop):
-            return Proof(all_of([proof.term, *derived]), proof.reason), found
+            return tm.Proof(tm.all_of([proof.term, *derived]), proof.reason), found
         constant = self._constant(node)
         inside = self._inside_variant(node)
         further = [term for term in (constant, inside) if term is not None]
-        term = all_of([proof.term, *further, *derived])
-        return Proof(term, "" if derived or inside is not None else proof.reason), found
+        term = tm.all_of([proof.term, *further, *derived])
+        return tm.Proof(term, "" if derived or inside is not None else proof.reason), found
 
     def _inside_variant(self, node: n.Node) -> program.Term | None:
         """The condition of a leaf on the bounds of the values at one path in a variant; None for other leaves.
 
         A row that lacks the path reads NULL, which no statistic counts, so a leaf that NULL satisfies keeps every file.
         """
-        read = columns_read(node)
+        read = unproved.columns_read(node)
         if len(read) != 1 or read[0].type != t.VARIANT or self.columns.stat_field(read[0]) is None:
             return None
         from deltaskip.skipping.proofs.inside_variants import path_as_column
@@ -232,61 +217,61 @@ class _Rewriter:
         values = None if found is None else leaf_values(found[0], self.time_zone)
         if found is None or values is None or values[1].null:
             return None
-        term = within(found[1], values[1])
+        term = tm.within(found[1], values[1])
         return None if isinstance(term, program.Keep | program.ValuesPossible) else term
 
-    def _boxed(self, node: n.Node) -> Proof | None:
+    def _boxed(self, node: n.Node) -> tm.Proof | None:
         """The condition of a predicate over a column of shapes and a constant shape; None for other leaves."""
         found = shape_and_constant(node)
         statistics = None if found is None else self.columns.stat_field(found[0])
         return None if found is None or statistics is None else boxed(node, statistics, *found[1:])
 
-    def _decided(self, node: n.Node, found: Found | None) -> tuple[Proof, bool]:
+    def _decided(self, node: n.Node, found: Found | None) -> tuple[tm.Proof, bool]:
         """The proof of a leaf by statistics of its columns, and whether it is exact (evaluation proves no more)."""
         match node:
-            case n.IsNull(child) if column := null_only_with(child):
+            case n.IsNull(child) if column := unproved.null_only_with(child):
                 return self.columns.is_null(column), True
-            case n.Not(n.IsNull(child)) if column := null_only_with(child):
+            case n.Not(n.IsNull(child)) if column := unproved.null_only_with(child):
                 return self.columns.is_not_null(column), True
             case n.Compare(op, _, n.Literal(None)) | n.Compare(op, n.Literal(None), _) if op != "<=>":
-                return Proof(program.Drop(), "a comparison with NULL is never true"), True
+                return tm.Proof(program.Drop(), "a comparison with NULL is never true"), True
             case n.In(_, tuple(values)) if literals_of(values) == [None] * len(values):
-                return Proof(program.Drop(), "an IN list of nothing but NULL is never true"), True
+                return tm.Proof(program.Drop(), "an IN list of nothing but NULL is never true"), True
             case n.Not(n.In(_, tuple(values))) if None in (literals_of(values) or ()):
-                return Proof(program.Drop(), "NOT IN is never true of a list with NULL"), True
+                return tm.Proof(program.Drop(), "NOT IN is never true of a list with NULL"), True
             case n.Opaque():
-                return unproved(node, self.columns), True
+                return unproved.unproved(node, self.columns), True
         boxed = self._boxed(node)
         if boxed is not None:
             return boxed, True
         collated = collated_proof(node, self.columns.stat_field, self.collations)
         if collated is not None:
             keeps = isinstance(collated.term, program.Keep)
-            return unproved(node, self.columns, collated.reason) if keeps else collated, False
+            return unproved.unproved(node, self.columns, collated.reason) if keeps else collated, False
         binary = in_binary_order(node)
         found = found if binary is None else self._usable(leaf_values(binary, self.time_zone))
         if found is not None:
             return self._bounded(node, *found), found[1].exact
         unfolded = self._unfolded(node)
-        return (unproved(node, self.columns), False) if unfolded is None else (unfolded, False)
+        return (unproved.unproved(node, self.columns), False) if unfolded is None else (unfolded, False)
 
-    def _bounded(self, node: n.Node, column: n.FieldRef, values: ValueSet) -> Proof:
+    def _bounded(self, node: n.Node, column: n.FieldRef, values: ValueSet) -> tm.Proof:
         """The set of values of one column as a condition on its statistics."""
         statistics = self.columns.stat_field(column)
         assert statistics is not None
-        term, domain = within(statistics, values), domain_of(column.type)
+        term, domain = tm.within(statistics, values), domain_of(column.type)
         if isinstance(term, program.Drop):
-            return Proof(term, f"no value of type {t.simple_string(column.type)} can match")
-        if within_hull(statistics, values):
-            return Proof(term, LEAST_AND_GREATEST)
+            return tm.Proof(term, f"no value of type {t.simple_string(column.type)} can match")
+        if tm.within_hull(statistics, values):
+            return tm.Proof(term, tm.LEAST_AND_GREATEST)
         if domain is None or values.spans != domain.all or values.cycles:
-            return Proof(term)
+            return tm.Proof(term)
         name = label(column)
         if values.exact:
-            return Proof(term, f"every value of {name}{'' if values.null else ' other than NULL'} matches")
+            return tm.Proof(term, f"every value of {name}{'' if values.null else ' other than NULL'} matches")
         if isinstance(node, n.Like):
-            return Proof(term, "the pattern begins with a wildcard")
-        return Proof(term, f"no rule bounds {name} by this expression")
+            return tm.Proof(term, "the pattern begins with a wildcard")
+        return tm.Proof(term, f"no rule bounds {name} by this expression")
 
     def _usable(self, found: Found | None) -> Found | None:
         """`found` if statistics of the column can decide it; the bounds of a collated or char(n) column cannot."""
@@ -318,7 +303,7 @@ class _Rewriter:
             # Except when a leaf excludes NaN, which is outside of a file's range.
             hides_nan = statistics.kind is BoundKind.DOUBLE and not has_nan(met)
             if not (alone and met.spans) or (hides_nan and any(has_nan(each) for _, each in group)):
-                terms.append(within(statistics, met))
+                terms.append(tm.within(statistics, met))
             terms += self._derivations([node for node, _ in group], (column, met))
         return terms
 
@@ -332,7 +317,7 @@ class _Rewriter:
         terms = [plain.unlabelled(normalize(part)).term for part in derive(self.derived, nodes, found, self.time_zone)]
         return [term for term in terms if not isinstance(term, program.Keep)]
 
-    def _unfolded(self, node: n.Node) -> Proof | None:
+    def _unfolded(self, node: n.Node) -> tm.Proof | None:
         """CASE and COALESCE as the OR of their branches."""
         if self.budget.left <= 0 or n.is_too_large(node, _MOST_UNFOLDED) or any(map(_is_collated, n.walk(node))):
             return None
@@ -340,11 +325,11 @@ class _Rewriter:
         if branches is None:
             return None
         self.budget.left -= len(branches)
-        proof = some([self.unlabelled(normalize(branch)) for branch in branches])
+        proof = tm.some([self.unlabelled(normalize(branch)) for branch in branches])
         if isinstance(proof.term, program.Drop) and not proof.reason:
-            return Proof(proof.term, "no branch of CASE or COALESCE can match")
+            return tm.Proof(proof.term, "no branch of CASE or COALESCE can match")
         if isinstance(proof.term, program.Keep) and not proof.reason:
-            return Proof(proof.term, "some branch of CASE or COALESCE is true for any values")
+            return tm.Proof(proof.term, "some branch of CASE or COALESCE is true for any values")
         return proof
 
     def _constant(self, node: n.Node) -> program.ConstantTerm | None:
@@ -352,7 +337,7 @@ class _Rewriter:
         if not deterministic(node) or any(isinstance(part, n.Opaque | n.Collate) for part in n.walk(node)):
             return None
         found: list[tuple[n.FieldRef, StatField]] = []
-        for column in columns_read(node):
+        for column in unproved.columns_read(node):
             statistics = self.columns.stat_field(column)
             if statistics is None or column.collation is not None or self.columns.is_padded(column):
                 return None
@@ -365,7 +350,7 @@ class _Rewriter:
         """All rows of a file have its partition values, so any expression over them has one value per file."""
         if not self._reads_partitions_only(node):
             return None
-        return program.PartitionTerm(node, tuple(columns_read(node)), self._partition_bounds(node))
+        return program.PartitionTerm(node, tuple(unproved.columns_read(node)), self._partition_bounds(node))
 
     @deep
     def _partition_bounds(self, node: n.Node) -> program.Term:
@@ -375,21 +360,21 @@ class _Rewriter:
         """
         match node:
             case n.And(children):
-                return all_of([self._partition_bounds(child) for child in children])
+                return tm.all_of([self._partition_bounds(child) for child in children])
             case n.Or(children):
-                return any_of([self._partition_bounds(child) for child in children])
+                return tm.any_of([self._partition_bounds(child) for child in children])
             case _:
                 values = leaf_values(node, self.time_zone)
                 if values is None or values[0].type not in _PLAIN_PARTITIONS or not values[0].partition:
                     return program.Keep()
                 column = values[0]
                 field_ = StatField((PARTITION_VALUES, *column.physical), column.type, label(column))
-                return within(field_, values[1])
+                return tm.within(field_, values[1])
 
     def _reads_partitions_only(self, node: n.Node) -> bool:
         if not self.partitioned or _reads_partitions(node) != {True}:
             return False
-        if any(map(self.columns.is_padded, columns_read(node))):
+        if any(map(self.columns.is_padded, unproved.columns_read(node))):
             return False
         return deterministic(node) and not any(isinstance(part, n.Opaque) for part in n.walk(node))
 

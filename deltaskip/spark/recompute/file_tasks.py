@@ -14,6 +14,7 @@ from deltaskip.errors import StorageError
 from deltaskip.maintenance.recompute.computed_files import DataFile, facts_of
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.stats.footer import FileInMemory
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.opening import storage_for
 
@@ -88,28 +89,12 @@ def contents_runner(
                     )
                 number, deleted = files[path]
                 content = contents[i].as_buffer()
-                facts = reader.facts(_Content(content), path, size=content.size, deleted=deleted)
+                facts = reader.facts(FileInMemory(content), path, size=content.size, deleted=deleted)
                 rows.append((number, facts.num_records, stats_json(facts, request), None, facts.scanned))
             if rows:
                 yield _batch(rows)
 
     return run
-
-
-class _Content:
-    """A storage that contains a single file, in memory."""
-
-    def __init__(self, content: pa.Buffer) -> None:
-        self._content = content
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        return bytes(memoryview(self._content)[offset : offset + length])
-
-    def size(self, path: str) -> int:
-        return int(self._content.size)
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        return pa.BufferReader(self._content)
 
 
 def _batch(rows: list[tuple[int, int, str | None, bytes | None, int]]) -> pa.RecordBatch:

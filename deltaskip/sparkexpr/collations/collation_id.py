@@ -143,6 +143,14 @@ class CollationId:
         return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None, text)
 
     @classmethod
+    def parsed(cls, text: str) -> CollationId | None:
+        """Parse an identifier; None for a text that is not one."""
+        try:
+            return cls.parse(text)
+        except InvalidCollation:
+            return None
+
+    @classmethod
     def named(cls, text: str) -> CollationId:
         """Parse an identifier, or a bare name as after COLLATE: `UNICODE_CI` is `icu.UNICODE_CI`.
 

@@ -79,6 +79,11 @@ def arrow_scalar(value: Any, type_: pa.DataType) -> pa.Scalar:
     return pa.nulls(1, type_)[0] if value is None else arrow_array([value], type_)[0]
 
 
+def nested_value(array: pa.Array, fields: Sequence[str]) -> pa.Array:
+    """Return a field of structs by its path; it is null where a struct is null."""
+    return pc.struct_field(array, list(fields)) if fields else array
+
+
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The values as one array, which is copied only if there are several chunks."""
     if isinstance(column, pa.Array):

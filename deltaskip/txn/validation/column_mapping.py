@@ -17,7 +17,7 @@ from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.violation import Violation
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.segment import list_commits
-from deltaskip.schema.mapping import ID_KEY, field_id
+from deltaskip.schema.mapping import ID_KEY, field_id, fields_by_path
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import filled
@@ -84,11 +84,11 @@ def _changed(facts: CommitFacts) -> Iterator[Violation]:
     """A column that changes its id or physical name, or a new column that has one of a column that was dropped."""
     base = facts.base
     # Fields of different structs may share a physical name, as fields from before the mapping do.
-    old = dict(_by_physical_path(base.schema, ()))
+    old = dict(fields_by_path(base.schema, _physical_name))
     by_id = {field.metadata.get(ID_KEY): field for field in old.values()}
     highest = facts.properties_before.max_column_id or 0
     new: list[str] = []
-    for path, field in _by_physical_path(facts.schema, ()):
+    for path, field in fields_by_path(facts.schema, _physical_name):
         name, number = field.metadata[t.PHYSICAL_NAME_KEY], field.metadata[ID_KEY]
         if path in old:
             before = old[path].metadata.get(ID_KEY)
@@ -109,6 +109,10 @@ def _changed(facts: CommitFacts) -> Iterator[Violation]:
     if taken is not None:
         why = f"gives a new column the physical name {taken}, which a dropped column had, whose values would return"
         yield facts.of_metadata("mapping.reuse", f"{why}: use a new one, such as col- and a UUID")
+
+
+def _physical_name(field: t.StructField) -> Any:
+    return field.metadata.get(t.PHYSICAL_NAME_KEY)
 
 
 def _used_before(facts: CommitFacts, names: Collection[str]) -> str | None:
@@ -145,20 +149,3 @@ def _used_by_files(facts: CommitFacts, names: Collection[str]) -> str | None:
             if pc.any(pc.match_substring_regex(filled(adds["stats"], ""), pattern)).as_py():
                 return name
     return None
-
-
-def _by_physical_path(
-    type_: t.DataType, path: tuple[object, ...]
-) -> Iterator[tuple[tuple[object, ...], t.StructField]]:
-    """The fields at every depth, each with the physical names from the top level down to it."""
-    match type_:
-        case t.StructType(fields):
-            for field in fields:
-                below = (*path, field.metadata.get(t.PHYSICAL_NAME_KEY))
-                yield below, field
-                yield from _by_physical_path(field.type, below)
-        case t.ArrayType(element):
-            yield from _by_physical_path(element, (*path, "element"))
-        case t.MapType(key, value):
-            yield from _by_physical_path(key, (*path, "key"))
-            yield from _by_physical_path(value, (*path, "value"))

@@ -61,14 +61,9 @@ def listed_collations(facts: CommitFacts) -> frozenset[CollationId]:
     domain = facts.domain(DOMAIN)
     if domain is None:
         return frozenset()
-    listed = set()
-    for name, versions in write_versions(domain.configuration).items():
-        for version in versions:
-            try:
-                listed.add(CollationId.parse(f"{name}.{version}").canonical)
-            except InvalidCollation:
-                continue
-    return frozenset(listed)
+    listed = write_versions(domain.configuration)
+    found = [CollationId.parsed(f"{name}.{version}") for name, versions in listed.items() for version in versions]
+    return frozenset(each.canonical for each in found if each is not None)
 
 
 def _collations(facts: CommitFacts, configuration: str) -> Iterator[Violation]:

@@ -75,7 +75,7 @@ def feature_violations(facts: CommitFacts) -> Iterator[Violation]:
     where = f"Version {base.version} of {base.root}"
     summary = _summary(facts)
     if not facts.changes_state:
-        check_writable(base.protocol, base.table_properties, base.schema, where, summary)
+        base.check_writable(summary)
         return
     check_writable(base.protocol, facts.properties_before, base.schema, where, CommitSummary())
     protocol, after = facts.protocol, f"The new state of {facts.table}"

@@ -14,26 +14,12 @@ from typing import Any
 from deltaskip.recursion import deep
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, intersect, merged
-from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr import EvaluationError, preimages
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.nodes import Call, Cast, FieldRef, Literal, Node
-from deltaskip.sparkexpr.preimages import (
-    Floor,
-    Monotone,
-    Shift,
-    Step,
-    Times,
-    ZoneShift,
-    date_cast,
-    domain_of,
-    double_of_float,
-    number_cast,
-    ordinal_of,
-    text_cast,
-)
 
 _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
@@ -90,11 +76,11 @@ def _holds_of_null(node: Call, child: Node, results: ValueSet, time_zone: str) -
         value: Any = evaluate(Call(node.name, args, node.type), {}, time_zone)
     except EvaluationError:
         return True
-    at = None if value is None or node.type is None else ordinal_of(node.type, value)
+    at = None if value is None or node.type is None else preimages.ordinal_of(node.type, value)
     return results.null if value is None else at is None or holds(results, at)
 
 
-def _pulled(steps: tuple[Step, ...], results: ValueSet) -> ValueSet | None:
+def _pulled(steps: tuple[preimages.Step, ...], results: ValueSet) -> ValueSet | None:
     """The results of several steps, outermost first, mapped back to their argument."""
     found: ValueSet | None = results
     for step in steps:
@@ -102,14 +88,17 @@ def _pulled(steps: tuple[Step, ...], results: ValueSet) -> ValueSet | None:
     return found
 
 
-def _with_overflow(node: Node, steps: tuple[Step, ...], results: ValueSet) -> ValueSet:
+def _with_overflow(node: Node, steps: tuple[preimages.Step, ...], results: ValueSet) -> ValueSet:
     """The wanted results, and those outside of the type of `node` for which Spark may return a wanted one (functions).
 
     Overflow is known where it wraps around, or raises instead: there, the results outside are whole turns away.
     """
     type_ = type_of(node)
-    domain = domain_of(type_)
-    overflows = any(isinstance(step, Shift | Times | ZoneShift | Monotone | Floor) for step in steps)
+    domain = preimages.domain_of(type_)
+    overflows = any(
+        isinstance(step, preimages.Shift | preimages.Times | preimages.ZoneShift | preimages.Monotone | preimages.Floor)
+        for step in steps
+    )
     if domain is None or type_ in (t.STRING, t.FLOAT, t.DOUBLE, t.BOOLEAN) or not overflows:
         return results
     ends = ends_of(steps[0]) if len(steps) == 1 else None
@@ -134,7 +123,7 @@ def _wraps(node: Node) -> bool:
     return all(type_ in t.INTEGRAL_BITS or type_ == t.DATE for type_ in (node.type, *map(type_of, node.args)))
 
 
-def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
+def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[preimages.Step, ...]] | None:
     """Return the only argument of a function that is not constant, and the function's steps, outermost first."""
     match node:
         case Cast(child, target):
@@ -142,12 +131,12 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
             if source is None:
                 return None
             if target == t.DOUBLE and source == t.FLOAT and isinstance(child, Cast):
-                direct = double_of_float(type_of(child.child))
+                direct = preimages.double_of_float(type_of(child.child))
                 if direct is not None:
                     return child.child, (direct,)
-            if source in t.DATETIMES and (steps := date_cast(source, target, time_zone)) is not None:
+            if source in t.DATETIMES and (steps := preimages.date_cast(source, target, time_zone)) is not None:
                 return child, steps
-            step = text_cast(target) if source == t.STRING else number_cast(source, target)
+            step = preimages.text_cast(target) if source == t.STRING else preimages.number_cast(source, target)
             return None if step is None else (child, (step,))
         case Call(name, type=t.DataType()) if (row := FUNCTIONS.get(name)) is not None and row.preimage is not None:
             return row.preimage(node, row.compute, time_zone)

@@ -23,24 +23,7 @@ from typing import Any
 import numpy as np
 
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle, ValueSet, complement, intersect, merged
-from deltaskip.sparkexpr.preimages import (
-    UNKNOWN_ARGUMENT,
-    Domain,
-    Enclosed,
-    Floor,
-    Invertible,
-    Monotone,
-    MonotonePiece,
-    Periodic,
-    Prefix,
-    Prepend,
-    Shift,
-    Spans,
-    Step,
-    Times,
-    ZoneShift,
-    following,
-)
+from deltaskip.sparkexpr import preimages
 
 FAR = 10**500
 """Above every result of a step that is a number."""
@@ -49,46 +32,49 @@ _ALMOST_FAR = 10**450
 """The same for FAR mapped back by another step."""
 
 
-def ends_of(step: Step) -> list[Any] | None:
+def ends_of(step: preimages.Step) -> list[Any] | None:
     """Return numbers between which every result of the step is; None if none are known. Its source is not empty."""
     match step:
-        case Shift(source, by):
+        case preimages.Shift(source, by):
             return [source.low + by, source.stop - 1 + by]
-        case Floor(source, by):
+        case preimages.Floor(source, by):
             return [source.low // by, (source.stop - 1) // by]
-        case Times(source, by):
+        case preimages.Times(source, by):
             return [source.low * by, (source.stop - 1) * by]
-        case Monotone(_, f, pieces, most=most, unsure=()):
+        case preimages.Monotone(_, f, pieces, most=most, unsure=()):
             ends = [f(x) for piece in pieces for x in (piece.low, piece.stop - 1)]
             return ends + ([most(x) for piece in pieces for x in (piece.low, piece.stop - 1)] if most else [])
     return None
 
 
-def pull_back(step: Step, results: ValueSet) -> ValueSet | None:
+def pull_back(step: preimages.Step, results: ValueSet) -> ValueSet | None:
     """Return a set that contains every argument with a result in `results`; None if no such set is known."""
     match step:
-        case Periodic():
+        case preimages.Periodic():
             return _periodic(step, results)
-        case Invertible():
+        case preimages.Invertible():
             return None if results.cycles else _inverted(step, results)
-        case Monotone():
+        case preimages.Monotone():
             return None if results.cycles else _monotone(step, results)
-        case Enclosed():
+        case preimages.Enclosed():
             return None if results.cycles else _enclosed(step, results)
     cycles = tuple(cycle for known in results.cycles if (cycle := _with_exempt_before(step, known)) is not None)
     spans = merged(_span_before(step, low, stop) for low, stop in results.spans)
     exact = results.exact and len(cycles) == len(results.cycles)
-    if isinstance(step, ZoneShift) and step.low != step.high:
+    if isinstance(step, preimages.ZoneShift) and step.low != step.high:
         exact = False
     return replace(results, spans=intersect(spans, step.source.all), cycles=cycles, exact=exact)
 
 
-def single_direction(step: Step) -> bool | None:
+def single_direction(step: preimages.Step) -> bool | None:
     """Return True for a non-decreasing function that never raises, False for a non-increasing one, else None."""
     match step:
-        case Shift() | Floor() | Times() | Prefix() | Prepend():
+        case preimages.Shift() | preimages.Floor() | preimages.Times() | preimages.Prefix() | preimages.Prepend():
             return True
-        case Monotone(source, _, (MonotonePiece(low, stop, direction),), most=None) if (low, stop) == (
+        case preimages.Monotone(source, _, (preimages.MonotonePiece(low, stop, direction),), most=None) if (
+            low,
+            stop,
+        ) == (
             source.low,
             source.stop,
         ):
@@ -96,26 +82,26 @@ def single_direction(step: Step) -> bool | None:
     return None
 
 
-def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
+def _span_before(step: preimages.Step, low: Any, stop: Any) -> tuple[Any, Any]:
     match step:
-        case Shift(_, 0):
+        case preimages.Shift(_, 0):
             return low, stop
-        case Shift(_, by):
+        case preimages.Shift(_, by):
             return low - by, stop - by
-        case Floor(_, by):
+        case preimages.Floor(_, by):
             return low * by, stop * by
-        case Times(_, by):
+        case preimages.Times(_, by):
             return -(-low // by), -(-stop // by)
-        case ZoneShift(_, least, most):
+        case preimages.ZoneShift(_, least, most):
             return low - most, stop - least
-        case Prefix(_, length):
+        case preimages.Prefix(_, length):
             return _least_with_prefix(low, length), _least_with_prefix(stop, length)
-        case Prepend(source, text):
+        case preimages.Prepend(source, text):
             return _least_after(low, text, source), _least_after(stop, text, source)
     raise AssertionError(f"{step} has no closed form")
 
 
-def _with_exempt_before(step: Step, cycle: Cycle) -> Cycle | None:
+def _with_exempt_before(step: preimages.Step, cycle: Cycle) -> Cycle | None:
     found = _cycle_before(step, cycle)
     if found is None or not cycle.exempt:
         return found
@@ -123,22 +109,22 @@ def _with_exempt_before(step: Step, cycle: Cycle) -> Cycle | None:
     return replace(found, exempt=intersect(exempt, step.source.all))
 
 
-def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
+def _cycle_before(step: preimages.Step, cycle: Cycle) -> Cycle | None:
     """The cycle in terms of the step's argument, if it is one, else None."""
     match step:
-        case Shift(_, by):
+        case preimages.Shift(_, by):
             return replace(cycle, low=cycle.low + by, high=cycle.high + by)
-        case ZoneShift(_, low, high):
+        case preimages.ZoneShift(_, low, high):
             return replace(cycle, low=cycle.low + low, high=cycle.high + high)
-        case Floor(_, by):
+        case preimages.Floor(_, by):
             # (x // by + o) // grain = (x + o * by) // (grain * by)
             return replace(cycle, grain=cycle.grain * by, low=cycle.low * by, high=cycle.high * by)
-        case Times(_, by) if cycle.grain % by == cycle.low % by == cycle.high % by == 0:
+        case preimages.Times(_, by) if cycle.grain % by == cycle.low % by == cycle.high % by == 0:
             return replace(cycle, grain=cycle.grain // by, low=cycle.low // by, high=cycle.high // by)
     return None
 
 
-def _monotone(step: Monotone, results: ValueSet) -> ValueSet:
+def _monotone(step: preimages.Monotone, results: ValueSet) -> ValueSet:
     found: list[tuple[Any, Any]] = []
     for piece in step.pieces:
         for low, stop in results.spans:
@@ -153,7 +139,7 @@ def _monotone(step: Monotone, results: ValueSet) -> ValueSet:
     )
 
 
-def _enclosed(step: Enclosed, results: ValueSet) -> ValueSet:
+def _enclosed(step: preimages.Enclosed, results: ValueSet) -> ValueSet:
     found = [span for low, stop in results.spans for span in step.around(low, stop)]
     if results.null:
         found.extend(step.nulls)
@@ -162,7 +148,7 @@ def _enclosed(step: Enclosed, results: ValueSet) -> ValueSet:
 
 
 def _threshold(
-    f: Callable[[Any], Any], piece: MonotonePiece, result: Any, near: Callable[[Any], Any] | None = None
+    f: Callable[[Any], Any], piece: preimages.MonotonePiece, result: Any, near: Callable[[Any], Any] | None = None
 ) -> Any:
     """The least x of the piece with f(x) >= result, or < result if f is falling; the end of the piece without one."""
     low, stop = piece.low, piece.stop
@@ -196,7 +182,7 @@ def _threshold(
     return low
 
 
-def _periodic(step: Periodic, results: ValueSet) -> ValueSet | None:
+def _periodic(step: preimages.Periodic, results: ValueSet) -> ValueSet | None:
     if results.cycles:
         return None
     hits = _hits(step, results.spans)
@@ -209,7 +195,7 @@ def _periodic(step: Periodic, results: ValueSet) -> ValueSet | None:
 
 
 @lru_cache(maxsize=64)
-def _hits(step: Periodic, spans: Spans) -> bytes:
+def _hits(step: preimages.Periodic, spans: preimages.Spans) -> bytes:
     """A byte for each cell: 1 if its result may be wanted. A predicate often names the same month in many terms."""
     hits = _within(step.results, spans)
     if step.others is not None:
@@ -217,7 +203,7 @@ def _hits(step: Periodic, spans: Spans) -> bytes:
     return hits.astype(np.uint8).tobytes()
 
 
-def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
+def _within(numbers: np.ndarray, spans: preimages.Spans) -> np.ndarray:
     least, most = int(numbers.min()), int(numbers.max())
     wanted = np.zeros(most - least + 1, dtype=bool)
     for low, stop in spans:
@@ -226,7 +212,7 @@ def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
     return found
 
 
-def _inverted(step: Invertible, results: ValueSet) -> ValueSet | None:
+def _inverted(step: preimages.Invertible, results: ValueSet) -> ValueSet | None:
     """Map single results to their arguments, and all but some single results to all but their arguments."""
     outside = complement(results.spans, step.target)
     if _single(results.spans):
@@ -238,15 +224,15 @@ def _inverted(step: Invertible, results: ValueSet) -> ValueSet | None:
     return None
 
 
-def _single(spans: Spans) -> bool:
-    return all(stop == following(low) for low, stop in spans)
+def _single(spans: preimages.Spans) -> bool:
+    return all(stop == preimages.following(low) for low, stop in spans)
 
 
-def _arguments(step: Invertible, spans: Spans) -> Spans | None:
+def _arguments(step: preimages.Invertible, spans: preimages.Spans) -> preimages.Spans | None:
     found = [step.inverse(low) for low, _ in spans]
-    if UNKNOWN_ARGUMENT in found:
+    if preimages.UNKNOWN_ARGUMENT in found:
         return None
-    return intersect(merged((at, following(at)) for at in found if at is not None), step.source.all)
+    return intersect(merged((at, preimages.following(at)) for at in found if at is not None), step.source.all)
 
 
 def _least_with_prefix(text: bytes, length: int) -> bytes:
@@ -258,7 +244,7 @@ def _least_with_prefix(text: bytes, length: int) -> bytes:
     return head[:-1] + bytes([head[-1] + 1])
 
 
-def _least_after(text: bytes, before: bytes, source: Domain) -> Any:
+def _least_after(text: bytes, before: bytes, source: preimages.Domain) -> Any:
     if text.startswith(before):
         return text[len(before) :]
     return source.low if text < before else source.stop
