@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from inspect import signature
 from uuid import uuid4
@@ -17,8 +18,18 @@ from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.session.error_conversion import first_reason, spark_errors_named
 from deltaskip.sparkexpr import types as t
 
-# Names after the format that `statements.statement.path_of` does not consider a path.
-_BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
+# What to write, by what Spark says. A name after the format without a slash is no path for `statements.reader.path_of`.
+_CURES = (
+    (
+        "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY",
+        " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view.",
+    ),
+    (
+        r"(?s)TABLE_OR_VIEW_NOT_FOUND.*`delta(?:skip)?`\.`",
+        " A path needs a slash: write delta.`./orders` for a folder of the working directory.",
+    ),
+    (r"PARSE_SYNTAX_ERROR[^\n]*near ''", " In a session, write delta.`/data/orders` in place of a path in quotes."),
+)
 
 
 def query(
@@ -62,7 +73,7 @@ def query(
         if type(error).__name__ not in ("AnalysisException", "ParseException"):
             raise
         reason = first_reason(error)
-        cure = _BY_PATH if "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" in str(error) else ""
+        cure = next((cure for said, cure in _CURES if re.search(said, str(error))), "")
         raise PredicateError(f"Spark cannot run the query: {reason}{cure}") from error
     return found
 
