@@ -11,6 +11,8 @@ from deltaskip.sparkexpr.types.arrow import (
     from_arrow_type,
     spark_shapes_type,
     storage_type,
+    with_inner,
+    without_views,
 )
 from deltaskip.sparkexpr.types.data_types import (
     ALGORITHMS,
@@ -200,4 +202,6 @@ __all__ = [
     "string_paths",
     "type_name",
     "type_to_json",
+    "with_inner",
+    "without_views",
 ]
