@@ -24,7 +24,7 @@ EACH = pa.array(range(N + 1), pa.int32())
 NAMED = {"ARROW:extension:name": "my.unknown", "ARROW:extension:metadata": ""}
 
 
-class Marked(pa.ExtensionType):  # type: ignore[misc]
+class Marked(pa.ExtensionType):
     """A type of a program, which compares as pyarrow's do, and has no hash."""
 
     def __init__(self, storage: pa.DataType) -> None:
