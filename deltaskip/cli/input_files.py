@@ -154,7 +154,7 @@ class InputFiles:
 
     def _schema_of(self, path: str) -> pa.Schema:
         if self.file_format == "parquet":
-            with ParquetInput(path) as file:
+            with ParquetInput(path, as_written=True) as file:
                 return file.schema_arrow.remove_metadata()
         if self.file_format == "csv":
             names = self._header(path)
@@ -183,8 +183,10 @@ class InputFiles:
 
     def _of_file(self, path: str) -> Iterator[pa.RecordBatch]:
         if self.file_format == "parquet":
-            with ParquetInput(path) as file:
-                yield from file.iter_batches(_BATCH_ROWS)
+            with ParquetInput(path, as_written=True) as file:
+                # pyarrow reads nested dictionaries of one row group at a time.
+                for group in range(file.num_row_groups):
+                    yield from file.iter_batches(_BATCH_ROWS, [group])
         elif self.file_format == "csv":
             with _opened(path) as stream:
                 yield from self._csv(stream, path)

@@ -117,7 +117,7 @@ def _misfit(storage: Storage, location: str, fields: Sequence[pa.Field]) -> str 
     """Why pyarrow reads other values from a file than the table has; None if it reads the same."""
     try:
         with storage_for(location, near=storage).open_input(location) as source:
-            parquet = ParquetInput(source)
+            parquet = ParquetInput(source, as_written=True)
             if parquet.has_foreign_types:
                 return "has decimals or maps in a form that pyarrow does not read"
             schema, metadata = parquet.schema_arrow, parquet.metadata

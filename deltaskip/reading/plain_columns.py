@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.kernels.row_runs import Runs, bits_in, bytes_in, offsets_in
-from deltaskip.reading.stored_columns import without_views
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr.types import without_views
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 PHYSICAL_TYPES = {

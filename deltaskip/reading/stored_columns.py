@@ -149,15 +149,6 @@ def is_readable_as(stored: pa.DataType, data_type: t.DataType) -> bool:
             return kinds is None or any(is_kind(stored) for is_kind in kinds)
 
 
-def without_views(stored: pa.DataType) -> pa.DataType:
-    """Return the type with string and binary instead of their view types, from which Arrow cannot take single rows."""
-    if pa.types.is_string_view(stored):
-        return pa.string()
-    if pa.types.is_binary_view(stored):
-        return pa.binary()
-    return _with_items(stored, without_views)
-
-
 def in_files(stored: pa.DataType) -> pa.DataType:
     """Return the type that Spark reads from a file for a type that only pyarrow has.
 
@@ -167,23 +158,7 @@ def in_files(stored: pa.DataType) -> pa.DataType:
         return in_files(stored.storage_type)
     if pa.types.is_duration(stored):
         return pa.int64()
-    return _with_items(stored, in_files)
-
-
-def _with_items(stored: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """A nested type whose fields, elements, keys and values have changed types; another type as it is."""
-    if pa.types.is_struct(stored):
-        return pa.struct([each.with_type(change(each.type)) for each in stored])
-    if pa.types.is_map(stored):
-        return pa.map_(stored.key_field.with_type(change(stored.key_type)),
-                       stored.item_field.with_type(change(stored.item_type)))  # fmt: skip
-    if pa.types.is_list(stored):
-        return pa.list_(stored.value_field.with_type(change(stored.value_type)))
-    if pa.types.is_large_list(stored):
-        return pa.large_list(stored.value_field.with_type(change(stored.value_type)))
-    if pa.types.is_fixed_size_list(stored):
-        return pa.list_(stored.value_field.with_type(change(stored.value_type)), stored.list_size)
-    return stored
+    return t.with_inner(stored, lambda field: field.with_type(in_files(field.type)))
 
 
 def _is_list(stored: pa.DataType) -> bool:

@@ -28,7 +28,7 @@ from deltaskip.reading.plain_columns import leaf_numbers, rows_at, rows_in
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups, is_narrow
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
+from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
@@ -704,7 +704,7 @@ class StoredRows:
             return array
         if field.name in self._encoded and array.type == _DICTIONARY:
             return array
-        if decoded and field.name in self._views and without_views(array.type) == self._stored_types[field.name]:
+        if decoded and field.name in self._views and t.without_views(array.type) == self._stored_types[field.name]:
             return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)
@@ -785,7 +785,7 @@ def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
 
 
 def _rows_of(column: pa.ChunkedArray, rows: npt.NDArray[Any] | range) -> pa.Array:
-    kind = without_views(column.type)
+    kind = t.without_views(column.type)
     column = column if kind == column.type else column.cast(kind)
     if isinstance(rows, range):
         return one_chunk(column.slice(rows.start, len(rows)))

@@ -23,7 +23,7 @@ from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.settings import options
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
-from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists, run_numbers
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, filled, one_chunk
 
 _PATH = tuple[str, ...]
@@ -113,7 +113,7 @@ def plain_array(array: pa.Array, data_type: t.DataType, path: _PATH, table: str)
     if pa.types.is_dictionary(kind):
         return plain_array(array.dictionary, data_type, path, table).take(array.indices)
     if pa.types.is_run_end_encoded(kind):
-        return plain_array(array.values, data_type, path, table).take(_runs(array))
+        return plain_array(array.values, data_type, path, table).take(run_numbers(array))
     match data_type:
         case t.StructType(fields):
             return _struct(array, fields, path, table)
@@ -248,12 +248,6 @@ def _plain_column(array: pa.Array, field: t.StructField, table: str) -> pa.Array
             f"The column {t.display_name([field.name])} of the rows for {table} cannot be converted from the Arrow "
             f"type {array.type} to {type_text(field.type).upper()}: {error}"
         ) from error
-
-
-def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
-    """The index of the run that each row is in."""
-    rows = np.arange(array.offset, array.offset + len(array))
-    return arrow_array(np.searchsorted(np.asarray(array.run_ends), rows, side="right"))
 
 
 def _nulls(array: pa.Array) -> pa.Array | None:

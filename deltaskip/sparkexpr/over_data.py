@@ -20,11 +20,15 @@ from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpressio
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.text.expressions import parse_sql
-from deltaskip.sparkexpr.types.arrow import arrow_type, from_arrow, storage_type
-from deltaskip.sparkexpr.types.data_types import DataType, StructType
+from deltaskip.sparkexpr.types.arrow import arrow_type, from_arrow, storage_type, without_views
+from deltaskip.sparkexpr.types.data_types import DataType, StructField, StructType
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.values.arrow_nested import changed_inside, run_numbers
 from deltaskip.sparkexpr.values.arrow_values import has_utf8
 
+_LAYOUTS = {kind(pa.null()).id for kind in (pa.list_view, pa.large_list_view)} | {
+    pa.run_end_encoded(pa.int32(), pa.null()).id
+}
 _PLACE = EvaluationPlace("the data", "Evaluate it with PySpark.", "")
 
 
@@ -80,7 +84,7 @@ def filter(condition: str | ColumnExpr, data: Any, *, time_zone: str = "UTC", an
         ansi: See `evaluate`.
 
     Returns:
-        A DataFrame of the same library; else an Arrow table, whose views of strings are strings.
+        A DataFrame of the same library; else an Arrow table, without views and runs.
 
     Raises:
         PredicateError: As `evaluate` does, and if the condition is not BOOLEAN.
@@ -94,8 +98,7 @@ def filter(condition: str | ColumnExpr, data: Any, *, time_zone: str = "UTC", an
             return data[mask.to_numpy(zero_copy_only=False)]
         case "polars":
             return data.filter(_as_given(data, mask))
-    # pyarrow does not filter views.
-    return table.cast(pa.schema([field.with_type(_without_views(field.type)) for field in table.schema])).filter(mask)
+    return table.filter(mask)
 
 
 @door
@@ -157,7 +160,12 @@ def _table(data: Any) -> tuple[pa.Table, StructType]:
         raise
     except Exception as error:  # of a method of the data
         raise InvalidArgument(f"The data cannot be read as Arrow: {first_line(error)}.") from error
-    return table, from_arrow(table.schema)
+    schema = from_arrow(table.schema)
+    if not schema.fields:
+        return table, schema
+    columns = [_plain_column(field, column) for field, column in zip(schema.fields, table.columns, strict=True)]
+    fields = [field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)]
+    return pa.table(columns, schema=pa.schema(fields, table.schema.metadata)), schema
 
 
 def _columns(table: pa.Table, schema: StructType) -> dict[str, pa.Array]:
@@ -168,10 +176,7 @@ def _columns(table: pa.Table, schema: StructType) -> dict[str, pa.Array]:
             plain = column.cast(storage_type(column.type)) if storage_type(column.type) != column.type else column
             values = plain.cast(arrow_type(field.type)).combine_chunks()
         except pa.ArrowException as error:
-            raise InvalidArgument(
-                f"The column {field.name} of type {column.type} has values that Spark's type does not hold: "
-                f"{first_line(error)}; cast it before."
-            ) from error
+            raise _not_held(field, column, error) from error
         if not has_utf8(values):
             raise InvalidArgument(
                 f"The column {field.name} has strings that are not UTF-8: make it binary, or mend it."
@@ -180,8 +185,36 @@ def _columns(table: pa.Table, schema: StructType) -> dict[str, pa.Array]:
     return found
 
 
-def _without_views(kind: pa.DataType) -> pa.DataType:
-    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)
+def _plain_column(field: StructField, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in a layout of which pyarrow casts and filters rows."""
+    # An empty chunk with an offset has no buffers behind the C interface.
+    parts = [part for part in column.chunks if len(part)]
+    try:
+        if _has_layout(column.type):
+            parts = [_plain(part, field.type) for part in parts or [pa.nulls(0, column.type)]]
+            return pa.chunked_array(parts)
+        return pa.chunked_array(parts, column.type).cast(without_views(column.type))
+    except pa.ArrowException as error:
+        raise _not_held(field, column, error) from error
+
+
+def _has_layout(kind: pa.DataType) -> bool:
+    """Whether values are in runs or views of lists, at any depth: pyarrow 26 casts these to lists of other values."""
+    return kind.id in _LAYOUTS or any(_has_layout(kind.field(number).type) for number in range(kind.num_fields))
+
+
+def _plain(array: pa.Array, data_type: DataType) -> pa.Array:
+    if pa.types.is_run_end_encoded(array.type):
+        return _plain(array.values, data_type).take(run_numbers(array))
+    changed = changed_inside(array, data_type, _plain)
+    return changed.cast(without_views(changed.type))
+
+
+def _not_held(field: StructField, column: pa.ChunkedArray, error: Exception) -> InvalidArgument:
+    return InvalidArgument(
+        f"The column {field.name} of type {column.type} has values that Spark's type does not hold: "
+        f"{first_line(error)}; cast it before."
+    )
 
 
 def _schema(schema: Any) -> StructType:

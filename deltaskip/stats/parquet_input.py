@@ -3,12 +3,14 @@
 pyarrow takes nanoseconds of the day of INT96 below zero for 584 years, and every time of day 0 for 1970-01-01, if a
 program other than Spark has written them. It reads no decimals of more than 16 bytes, no maps whose keys may be NULL,
 as Hive declares them, and values of the logical type UNKNOWN as NULL. Such columns are read as bytes, as lists and
-without the logical type, by a changed footer: the pages are the same.
+without the logical type, by a changed footer: the pages are the same. So are columns with types that only the writer's
+Arrow schema gives (ARROW:schema), of which pyarrow cannot read all rows, and others not the types: Parquet's decide.
 # Spark 4.1, DateTimeUtils.fromJulianDay, ParquetRowConverter; Arrow, parquet/types.h, DecodeInt96Timestamp
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +25,7 @@ from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.values.arrow_nested import ENTRIES, with_maps
 from deltaskip.sparkexpr.values.arrow_values import filled
 from deltaskip.stats.believed_bounds import SPARK_VERSION_KEY
+from deltaskip.stats.written_types import ARROW_SCHEMA, has_only_written, parquet_type
 
 _EPOCH_DAY = 2440588
 _MICROS_OF_DAY = 86_400_000_000
@@ -31,7 +34,7 @@ _LOCAL_TIME = -1
 _DECIMALS = {kind(1, 0).id for kind in (pa.decimal32, pa.decimal64, pa.decimal128, pa.decimal256)}
 _INT96 = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 # parquet.thrift: fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData; types of Parquet and of Thrift.
-_SCHEMA, _ROW_GROUPS, _COLUMNS, _META = 2, 4, 1, 3
+_SCHEMA, _ROW_GROUPS, _KEY_VALUES, _COLUMNS, _META, _KEY, _VALUE = 2, 4, 5, 1, 3, 1, 2
 _TYPE, _LENGTH, _OF_INT96, _OF_BYTES, _OF_FIXED, _I32, _BINARY = 1, 2, 3, 6, 7, 5, 8
 _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL, _UNKNOWN = 3, 4, 5, 6, 7, 8, 10, 11
 _REQUIRED, _REPEATED = 0, 2
@@ -46,10 +49,13 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
     Args:
         source: The file.
         metadata: Its footer; None reads it.
+        as_written: Whether columns have the extension types and layouts that the writer's Arrow schema gives them.
         options: Further options of pyarrow.parquet.ParquetFile.
     """
 
-    def __init__(self, source: Any, metadata: pq.FileMetaData | None = None, **options: Any) -> None:
+    def __init__(
+        self, source: Any, metadata: pq.FileMetaData | None = None, *, as_written: bool = False, **options: Any
+    ) -> None:
         # Whatever extension types other libraries register, shapes are binary.
         options_of_int96 = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False, **options}
         try:
@@ -66,6 +72,9 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
         self._ids = _type_ids(self._stored_schema)
         changed = _with_unknown_values(self.metadata) if _NULL in self._ids else None
         self._has_unknown = changed is not None
+        written = None if as_written else (self.metadata.metadata or {}).get(ARROW_SCHEMA)
+        if written is not None and has_only_written(written):
+            changed = with_parquet_types(changed or self.metadata)
         if changed is not None:
             super().__init__(source, metadata=changed, **{**options_of_int96, **options})
             self._stored_schema = super().schema_arrow
@@ -175,6 +184,17 @@ def readable_footer(source: pa.NativeFile | str) -> pq.FileMetaData | None:
         return _footer_of(fields) if unknown or maps else None
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def with_parquet_types(footer: pq.FileMetaData) -> pq.FileMetaData:
+    """Return the footer of a file with the types of `parquet_type` in the writer's Arrow schema."""
+    fields, schema = _fields_of(footer), footer.schema.to_arrow_schema()
+    plain = pa.schema([pa.field(each.name, parquet_type(each.type)) for each in schema], schema.metadata)
+    text = base64.b64encode(plain.serialize().to_pybytes())
+    for pair in fields[_KEY_VALUES][1][1]:
+        if pair[_KEY][1] == ARROW_SCHEMA:
+            pair[_VALUE] = (_BINARY, text)
+    return _footer_of(fields)
 
 
 def as_read(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -86,6 +86,15 @@ def test_blocks_of_lines_are_complete(run: Run, table: Path, tmp_path: Path, mon
     assert sorted(row["id"] for row in rows_of(table)) == list(range(500))
 
 
+def test_a_parquet_file_of_nested_dictionaries_in_several_row_groups(run: Run, table: Path, tmp_path: Path) -> None:
+    codes = pa.StructArray.from_arrays([pa.array(["x", None, "x"]).dictionary_encode()], ["a"])
+    pq.write_table(pa.table({"id": [1, 2, 3], "s": codes}), tmp_path / "a.parquet", row_group_size=1)
+    assert run("create", tmp_path / "new", tmp_path / "a.parquet").status == 0
+    assert run("append", tmp_path / "new", tmp_path / "a.parquet").status == 0
+    found = ds.DeltaTable(tmp_path / "new").scan().to_arrow().sort_by("id")
+    assert found["s"].to_pylist() == [{"a": "x"}, {"a": None}, {"a": "x"}]
+
+
 def test_parquet_files_of_several_schemas(run: Run, table: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": pa.array([2], pa.int64()), "code": ["x"]}), tmp_path / "b.parquet")

@@ -19,7 +19,7 @@ from deltaskip import DeltaTable
 from deltaskip.reading import stored_rows
 from deltaskip.reading.column_chunks import decode_columns, decode_parts
 from deltaskip.reading.plain_columns import leaf_numbers
-from deltaskip.reading.stored_columns import without_views
+from deltaskip.sparkexpr.types import without_views
 from deltaskip.stats.footer import OpenSource, read_footer
 from tests.extent import extent
 from tests.looped import looped

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.reading.stored_columns import without_views
+from deltaskip.sparkexpr.types import without_views
 from deltaskip.sparkexpr.types.data_types import LONG, DecimalType
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.builder import TableBuilder, add

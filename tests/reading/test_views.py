@@ -15,8 +15,8 @@ import deltaskip as ds
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
 from deltaskip.reading.plain_columns import rows_at
-from deltaskip.reading.stored_columns import without_views
 from deltaskip.settings import options
+from deltaskip.sparkexpr.types import without_views
 from tests.each import each
 
 if TYPE_CHECKING:

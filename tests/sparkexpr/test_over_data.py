@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import deltaskip as ds
@@ -32,6 +33,14 @@ EXPRESSIONS = (
 )  # fmt: skip
 
 
+POLARS = pl.DataFrame(TABLE)
+TEXT, TAGS, NAMES = pl.col("name"), pl.col("tags"), ["ada", "Bob", "çelik"]
+VIEWS = pa.large_list_view(pa.string())
+RUNS = pa.RunEndEncodedArray.from_arrays(
+    pa.array(range(1, 9), pa.int32()), pa.array([*ROWS["name"], *ROWS["name"]], pa.string_view())
+)
+
+
 class _Raising:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         raise LookupError("mine")
@@ -43,6 +52,15 @@ def frames() -> dict[str, Any]:
         "pandas": TABLE.to_pandas(types_mapper=pd.ArrowDtype).set_index(pd.Index([7, 8, 9, 5])),
         "dictionary": TABLE.set_column(1, "name", TABLE["name"].dictionary_encode()),
         "views": TABLE.set_column(1, "name", TABLE["name"].cast(pa.string_view())),
+        "polars of categories": POLARS.with_columns(TEXT.cast(pl.Categorical), TAGS.cast(pl.List(pl.Categorical))),
+        "polars of enums": POLARS.with_columns(TEXT.cast(pl.Enum(NAMES)), TAGS.cast(pl.List(pl.Enum(["a", "b", "c"])))),
+        "dictionary of views": TABLE.set_column(1, "name", pa.DictionaryArray.from_arrays(
+            [0, 1, None, 2], pa.array(NAMES, pa.string_view()))),
+        "runs": TABLE.set_column(1, "name", pc.run_end_encode(TABLE["name"])),
+        "sliced runs": pa.concat_tables([TABLE, TABLE]).set_column(1, "name", RUNS).slice(4),
+        "list views": TABLE.set_column(4, "tags", pa.array(ROWS["tags"], pa.list_view(pa.string_view()))),
+        "sliced list views": pa.table({**ROWS, "tags": pa.array([None, ["z"], *ROWS["tags"]], VIEWS).slice(2)}),
+        "empty chunk": pa.concat_tables([TABLE.slice(0, 2), TABLE.slice(2, 0), TABLE.slice(2)]),
         "chunks": pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)]),
         "nanoseconds": TABLE.set_column(3, "ts", TABLE["ts"].cast(pa.timestamp("ns", "Europe/Berlin"))),
     }  # fmt: skip
@@ -63,7 +81,7 @@ def test_every_kind_of_data_gives_the_same_values(kind: str) -> None:
 def test_a_filter_gives_the_rows_in_the_kind_of_the_data(kind: str) -> None:
     data = frames()[kind]
     found = filter(ds.col("id") > 1, data)
-    assert type(found) is (type(data) if kind in ("pandas", "polars") else pa.Table)
+    assert type(found) is (type(data) if kind.startswith(("pandas", "polars")) else pa.Table)
     assert plain(evaluate("id", found)) == [2, 4]
     if kind == "pandas":
         assert list(found.index) == [8, 5] and list(evaluate("id", data).index) == [7, 8, 9, 5]

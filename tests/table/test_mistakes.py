@@ -117,7 +117,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "a catalog that is none": (lambda t: ds.catalog("lake"), "A URL begins with"),
     "a namespace that is not there": (lambda t: ds.catalog("warehouse:wh").create_table("sales.x", "id INT"),
         "create_namespace"),
-    "SQL without a table": (lambda t: ds.sql("SELECT 1"), "names no table: put its path in quotes"),
+    "SQL without a table": (lambda t: ds.sql("SELECT * FROM (VALUES (1)) t"), "names no table: put its path in quotes"),
     "a time for a version": (lambda t: t.restore("2026-01-31"), "timestamp='2026-01-31' for a time"),
     "a property that is misspelt": (lambda t: t.alter(ds.SetProperty(NEAR, "true")), rf"Did you mean {NEAR}s\?"),
     "a property of a new table that is misspelt": (lambda t: ds.DeltaTable.create("new", "id INT", properties={

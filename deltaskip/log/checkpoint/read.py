@@ -31,6 +31,7 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_nested import ENTRIES, with_maps
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.stats.believed_bounds import hybrid_calendar
+from deltaskip.stats.written_types import ARROW_SCHEMA, has_only_written
 from deltaskip.storage import LOG_FOLDER, FileInfo, NotAFile, Storage, is_local, join, uri_of
 from deltaskip.storage.interface import not_found
 
@@ -586,6 +587,8 @@ def open_reader(
 def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
     """Return the footer of an open file, whose column chunks pyarrow can describe. Raises what pyarrow does.
 
+    Its Arrow schema of the writer, if it has one, gives types of Parquet only.
+
     Raises ValueError if pyarrow would abort the process for the metadata of a column chunk.
     """
     size = source.size()
@@ -596,4 +599,10 @@ def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
         tail = tail if len(tail) >= length else source.read_at(length, size - length)
         if not footer_fits(memoryview(tail)[len(tail) - length : -_END.size]):
             raise ValueError("the column chunks in its footer do not fit its columns")
-    return open_reader(pa.BufferReader(tail)).metadata
+    metadata = open_reader(pa.BufferReader(tail)).metadata
+    written = (metadata.metadata or {}).get(ARROW_SCHEMA)
+    if written is not None and has_only_written(written):
+        from deltaskip.stats.parquet_input import with_parquet_types
+
+        return with_parquet_types(metadata)
+    return metadata

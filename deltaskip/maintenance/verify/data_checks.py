@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path, parse_partition_value
 from deltaskip.engine import engine
@@ -33,7 +32,6 @@ from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.features.identity_columns import IdentityColumn, identity_of
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
-from deltaskip.log.checkpoint.read import read_metadata
 from deltaskip.log.deletion_vectors import read_deletion_vector, vector_location
 from deltaskip.maintenance.recompute.computed_files import RecomputingEngine
 from deltaskip.maintenance.unneeded_files import unneeded_by_listing
@@ -54,6 +52,8 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import Footer, read_footer
+from deltaskip.stats.parquet_input import ParquetInput
+from deltaskip.stats.written_types import ARROW_SCHEMA
 from deltaskip.storage import Storage, storage_for
 from deltaskip.storage.interface import NotAFile
 
@@ -163,7 +163,7 @@ class _Look:
         self._partitions = {t.physical_name(each, snapshot.mapping_mode): each for each in snapshot.partition_fields}
         names = row_id_columns(snapshot.table_properties.well_formed())
         self._own = {_MARK, *FEED_NAMES, *(() if names is None else (names.row_id, names.commit_version))}
-        self._schema: tuple[list[dict[int, Any]], list[tuple[str, str]], frozenset[str]] | None = None
+        self._schema: tuple[Any, list[tuple[str, str]], frozenset[str]] | None = None
 
     def at(self, number: int) -> _LookedAt:
         """Return what was seen of the file with this number."""
@@ -223,15 +223,19 @@ class _Look:
         self, storage: Storage, location: str, footer: Footer, row: Mapping[str, Any]
     ) -> Iterator[tuple[str, str]]:
         """Columns of a file that are not those of the table; the answer is kept for files of the same schema."""
-        known = self._schema
-        if known is None or known[0] != footer.elements:
+        known, written = self._schema, footer.key_values.get(ARROW_SCHEMA)
+        if known is None or known[0] != (footer.elements, written):
             with storage.open_input(location) as source:
                 try:
-                    schema = read_metadata(source).schema.to_arrow_schema()
+                    parquet = ParquetInput(source)
+                    schema = parquet.schema_arrow
                 except (pa.ArrowException, ValueError, OSError) as error:
                     yield "data.readable", f"cannot be read: {error}"
                     return
-            known = self._schema = footer.elements, list(self._of_schema(schema)), frozenset(schema.names)
+            known = (footer.elements, written), list(self._of_schema(schema)), frozenset(schema.names)
+            # The types of columns of the logical type UNKNOWN are those of their values.
+            if not parquet.has_foreign_types and pa.null() not in schema.types:
+                self._schema = known
         if footer.num_rows:
             yield from known[1]
             for name in known[2].intersection(self._partitions):
@@ -270,7 +274,8 @@ class _Look:
         try:
             value = parse_partition_value(text or None, column.type)
             with storage.open_input(location) as source:
-                values = pq.ParquetFile(source).read(columns=[name])[name].unique()
+                parquet = ParquetInput(source)
+                values = parquet.read_row_groups(range(parquet.num_row_groups), [name])[name].unique()
             expected = pa.array([value], pa.int64()).cast(values.type, safe=False) if column.type == t.DATE else None
             expected = pa.array([value], values.type) if expected is None else expected
         except (pa.ArrowException, ValueError, TypeError, OSError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from pyspark import SparkContext
+import pyspark
 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.sparkexpr import nodes as n
@@ -105,7 +105,7 @@ _SAME_CALENDAR = -2_208_988_800 * MICROS_PER_SECOND
 
 def jvm() -> Any:
     """The classes of the JVM of the running session."""
-    context: Any = SparkContext._active_spark_context
+    context: Any = pyspark.SparkContext._active_spark_context
     return context._jvm
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from deltaskip.errors import SchemaError
@@ -180,7 +182,7 @@ def from_arrow_type(arrow: pa.DataType) -> t.DataType:
     if pa.types.is_map(arrow):
         key, value = _field_type(arrow.key_field), _field_type(arrow.item_field)
         return t.MapType(key, value, arrow.item_field.nullable)
-    if _is_list(arrow):
+    if is_list(arrow):
         return t.ArrayType(_field_type(arrow.value_field), arrow.value_field.nullable)
     raise SchemaError(
         f"The Arrow type {arrow} has no counterpart in Delta: cast the column, such as to text or a number."
@@ -194,19 +196,33 @@ def storage_type(arrow: pa.DataType) -> pa.DataType:
     """
     if isinstance(arrow, pa.BaseExtensionType):
         return storage_type(arrow.storage_type)
+    return with_inner(arrow, lambda field: field.with_type(storage_type(field.type)).remove_metadata())
+
+
+def without_views(arrow: pa.DataType) -> pa.DataType:
+    """Return the type with string and binary instead of their view types, of which Arrow takes and filters no rows."""
+    if pa.types.is_dictionary(arrow):
+        return pa.dictionary(arrow.index_type, without_views(arrow.value_type), arrow.ordered)
+    if pa.types.is_string_view(arrow):
+        return pa.string()
+    if pa.types.is_binary_view(arrow):
+        return pa.binary()
+    return with_inner(arrow, lambda field: field.with_type(without_views(field.type)))
+
+
+def with_inner(arrow: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    """Return a nested type whose fields, elements, keys and values are changed; another type as it is."""
     if pa.types.is_struct(arrow):
-        return pa.struct([_storage_field(field) for field in arrow])
+        return pa.struct([change(field) for field in arrow])
     if pa.types.is_map(arrow):
-        return pa.map_(_storage_field(arrow.key_field), _storage_field(arrow.item_field))
+        return pa.map_(change(arrow.key_field), change(arrow.item_field))
     if pa.types.is_list(arrow):
-        return pa.list_(_storage_field(arrow.value_field))
+        return pa.list_(change(arrow.value_field))
     if pa.types.is_large_list(arrow):
-        return pa.large_list(_storage_field(arrow.value_field))
+        return pa.large_list(change(arrow.value_field))
+    if pa.types.is_fixed_size_list(arrow):
+        return pa.list_(change(arrow.value_field), arrow.list_size)
     return arrow
-
-
-def _storage_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, storage_type(field.type), field.nullable)
 
 
 def _from_field(field: pa.Field) -> t.StructField:
@@ -267,6 +283,7 @@ def _from_extension(name: str, storage: pa.DataType) -> t.DataType:
     raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
 
 
-def _is_list(arrow: pa.DataType) -> bool:
+def is_list(arrow: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's five kinds of lists."""
     kinds = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
     return any(getattr(pa.types, f"is_{kind}")(arrow) for kind in kinds)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.sparkexpr.types.arrow import is_list, with_inner
 from deltaskip.sparkexpr.types.data_types import ArrayType, DataType, MapType, StructType
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, one_chunk
 
@@ -18,7 +19,8 @@ ENTRIES = "entries of a map with optional keys"
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
     """Return a column with its direct fields, elements, keys and values changed; a flat column is returned unchanged.
 
-    Fields that the type lacks stay unchanged. `change` receives no values below a null.
+    Lists of every kind become lists. Fields that the type lacks stay unchanged. `change` receives no values below a
+    null.
     """
     kind = array.type
     nulls = array.is_null() if array.null_count else None
@@ -31,7 +33,7 @@ def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Ar
             ]
             named = [field.with_type(child.type) for field, child in zip(kind, children, strict=True)]
             return pa.StructArray.from_arrays(children, fields=named, mask=nulls)
-        case ArrayType(element) if pa.types.is_list(kind):
+        case ArrayType(element) if is_list(kind):
             values = change(list_items(array), element)
             listed = pa.list_(kind.value_field.with_type(values.type))
             return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=nulls)
@@ -96,6 +98,12 @@ def list_offsets(lists: pa.Array) -> pa.Array:
     return arrow_array(offsets).cast(pa.int32())
 
 
+def run_numbers(array: pa.RunEndEncodedArray) -> pa.Array:
+    """Return the index of the run that each row is in."""
+    rows = np.arange(array.offset, array.offset + len(array))
+    return arrow_array(np.searchsorted(np.asarray(array.run_ends), rows, side="right"))
+
+
 def with_maps(schema: pa.Schema) -> pa.Schema:
     """Return the schema with maps for lists of entries, or the schema itself if it has no such list."""
     fields = [field.with_type(_with_maps(field.type)) for field in schema]
@@ -103,14 +111,8 @@ def with_maps(schema: pa.Schema) -> pa.Schema:
 
 
 def _with_maps(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_with_maps(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(*(each.with_type(_with_maps(each.type)) for each in (kind.key_field, kind.item_field)))
-    if not pa.types.is_list(kind):
+    kind = with_inner(kind, lambda field: field.with_type(_with_maps(field.type)))
+    if not pa.types.is_list(kind) or kind.value_field.name != ENTRIES:
         return kind
-    field = kind.value_field.with_type(_with_maps(kind.value_type))
-    if field.name != ENTRIES:
-        return pa.list_(field)
-    key, item = field.type
+    key, item = kind.value_type
     return pa.map_(key.with_nullable(False), item)
