@@ -115,7 +115,7 @@ def _names(struct: t.StructType, state: _SchemaState, above: str) -> Iterator[tu
             why = f"has the column {name!r} with the character {odd[0]!r}, which only mapped columns can have"
             yield (
                 "schema.names",
-                f"{why}: rename the column, or set delta.columnMapping.mode = name (properties=… of a new table)",
+                f"{why}: rename the column, or enable column mapping: delta.columnMapping.mode = name (properties=… of a new table)",
             )
         physical = field.metadata.get(t.PHYSICAL_NAME_KEY) if state.mode != "none" else None
         for each in {field.name, physical if isinstance(physical, str) else field.name}:

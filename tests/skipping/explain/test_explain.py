@@ -256,7 +256,7 @@ def test_a_png_carries_the_texts_of_the_svg(tmp_path: Path, monkeypatch: pytest.
         plans.append(drawing(*arguments))
         return replace(plans[-1], texts=())
 
-    monkeypatch.setattr(plot_module.drawing, "drawing", without_texts)
+    monkeypatch.setattr(f"{drawing.__module__}.drawing", without_texts)
     explained.save_plot(tmp_path / "q.png")
     drawn = (shown != decoded(tmp_path / "q.png")).any(axis=2)
     [plan] = plans
