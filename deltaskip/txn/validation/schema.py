@@ -113,10 +113,8 @@ def _names(struct: t.StructType, state: _SchemaState, above: str) -> Iterator[tu
         odd = sorted(_NOT_IN_NAMES.intersection(field.name))
         if odd and state.mode == "none":
             why = f"has the column {name!r} with the character {odd[0]!r}, which only mapped columns can have"
-            yield (
-                "schema.names",
-                f"{why}: rename the column, or enable column mapping: delta.columnMapping.mode = name (properties=… of a new table)",
-            )
+            cure = "rename the column, or enable column mapping, delta.columnMapping.mode = name in properties"
+            yield "schema.names", f"{why}: {cure}"
         physical = field.metadata.get(t.PHYSICAL_NAME_KEY) if state.mode != "none" else None
         for each in {field.name, physical if isinstance(physical, str) else field.name}:
             if each.lower() in reserved:
