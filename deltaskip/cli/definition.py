@@ -43,9 +43,13 @@ def _create(
     """Create a table without rows.
 
     DDL are the columns as in CREATE TABLE, such as 'id BIGINT NOT NULL, ts TIMESTAMP, day DATE GENERATED ALWAYS AS
-    (CAST(ts AS DATE))'; or a Parquet file, whose columns the table gets.
+    (CAST(ts AS DATE))'; or a Parquet file, whose columns the table gets, and whose rows `deltaskip append` adds.
     """
     wanted: Any = columns
+    if columns.lower().endswith((".csv", ".json", ".jsonl", ".ndjson")):
+        raise click.UsageError(
+            f"{columns} has no types: write the columns, such as 'id BIGINT, name STRING', and then append the file."
+        )
     if columns.endswith(".parquet"):
         from deltaskip.cli.input_files import input_files
         from deltaskip.sparkexpr.types import StructType

@@ -37,6 +37,12 @@ def test_create_makes_the_table(run: Run, tmp_path: Path) -> None:
     assert "x.parquet" in run("create", tmp_path / "none", "x.parquet").err
 
 
+def test_create_says_that_a_text_file_has_no_types(run: Run, tmp_path: Path) -> None:
+    ran = run("create", tmp_path / "t", "rows.csv")
+    assert ran.status == 2 and "rows.csv has no types: write the columns" in ran.err
+    assert not (tmp_path / "t").exists()
+
+
 def test_create_replaces_and_clusters(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "t"
     ds.DeltaTable.create(table, "id BIGINT")
