@@ -64,7 +64,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "skipping": 7_950,
     "spark": 14_850,
     "sparkexpr": 16_400,
-    "statements": 1_700,
+    "statements": 1_750,
     "stats": 3_400,
     "storage": 2_750,
     "table": 3_250,

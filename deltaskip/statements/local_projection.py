@@ -47,7 +47,11 @@ def select_items(text: str, tokens: Sequence[SqlToken]) -> list[SelectItem] | No
         text: The query.
         tokens: The tokens of the select list.
     """
-    if not tokens or any(char in text[tokens[0].start : tokens[-1].end] for char in '"\\'):
+    if (
+        not tokens
+        or tokens[0].is_word("DISTINCT", "ALL")
+        or any(char in text[tokens[0].start : tokens[-1].end] for char in '"\\')
+    ):
         return None
     found, start, depth = [], 0, 0
     for at, token in enumerate([*tokens, None]):

@@ -182,6 +182,33 @@ def test_filters_that_duckdb_keeps_skip_files_and_no_rows(tmp_path: Path, monkey
         assert [tuple(row.values()) for row in found] == model.sql(text.replace("'x'", "x")).fetchall(), text
 
 
+def test_one_predicate_has_the_same_rows_whatever_is_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB counts days of the week from 0, takes ^ for a power, and compares a FLOAT with 0.1 as FLOAT."""
+    monkeypatch.chdir(tmp_path)
+    columns = "id BIGINT, day DATE, f FLOAT, s STRING, tags ARRAY<STRING>, c STRING COLLATE UTF8_LCASE"
+    table = ds.DeltaTable.create("x", columns)
+    for i in range(12):
+        text = f"n{i}" if i % 3 else None
+        table.append(
+            [{"id": i, "day": date(2026, 1, 1 + i), "f": i / 10, "s": text, "tags": [f"t{i}"], "c": "aB"[i % 2]}]
+        )
+    values: Any
+    for predicate, values in (
+        ("dayofweek(day) = 1", None), ("f > 0.1", None), ("id ^ 2 > 9", None), ("tags[0] = 't3'", None),
+        ("c = 'A'", None), ("substring(s, 0, 2) = 'n1'", None), ("coalesce(s, 'x') <> :s", {"s": "n4"}),
+        ("x.id IN (?, ?)", [3, 5]),
+    ):  # fmt: skip
+        expected = table.scan(predicate.replace("x.", ""), params=values).to_arrow()["id"].to_pylist()
+        assert 0 < len(expected) < 12, predicate
+        for shape in (
+            "SELECT id FROM 'x' AS x WHERE {}", "SELECT id + 0 AS id, upper(s) AS u FROM 'x' x WHERE {}",
+            "SELECT id, row_number() OVER (ORDER BY id) AS r FROM 'x' x WHERE {} ORDER BY r",
+            "SELECT unnest(list(id ORDER BY id)) AS id FROM 'x' x WHERE {} HAVING count(*) > 0",
+            "SELECT b.id FROM (SELECT * FROM 'x' x WHERE {}) b JOIN 'x' o ON b.id = o.id ORDER BY 1",
+        ):  # fmt: skip
+            assert ds.sql(shape.format(predicate), values)["id"].to_pylist() == expected, (shape, predicate)
+
+
 def test_views_have_their_predicate_and_the_latest_version(folder: Path) -> None:
     view = ds.register_view(None, "late", "data/orders", "id > 7")
     assert ds.sql("SELECT count(*) AS n FROM late").to_pylist() == [{"n": 4}]
