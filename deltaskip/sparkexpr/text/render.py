@@ -67,8 +67,9 @@ def to_sql(node: n.Node) -> str:
             return f"{_operand(time)} + {_operand(interval)}"
         case n.Call("negative", (child,)):
             text = _operand(child)
-            # Two signs begin a comment.
-            return f"-({text})" if text.startswith("-") else f"-{text}"
+            # Two signs begin a comment, and a sign before digits is part of the number.
+            joins = text.startswith("-") or (text[:1].isdigit() and not isinstance(child, n.Literal))
+            return f"-({text})" if joins else f"-{text}"
         case n.Call("~", (child,)):
             return f"~{_operand(child)}"
         case n.Call("timestampadd" | "timestampdiff" as name, (n.Literal(str() as unit), *args)):
