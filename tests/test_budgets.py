@@ -32,7 +32,7 @@ LIMITS: dict[str, int] = {
     "schema": 1_150,
     "skipping": 10_950,
     "spark": 15_200,
-    "sparkexpr": 41_100,
+    "sparkexpr": 41_150,
     "statements": 6_400,
     "stats": 5_950,
     "storage": 3_750,
