@@ -67,7 +67,6 @@ class GivenRows:
         self._schema: StructType | None = None
         # Cached rows, in the layout in which they were given, which are the rows from then on.
         self._kept: pa.Table | None = None
-        self._is_read = False
         if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
             engine("Writing a DataFrame", WritingEngine).check_frame(data, name)
             self._frame = data
@@ -170,7 +169,7 @@ class GivenRows:
         if self._kept is not None:
             return self._kept.to_reader()
         if self._reader is None:
-            if self._is_read and not self.repeatable:
+            if not self.repeatable:
                 raise InvalidArgument(
                     f"The rows of {self._name} are a stream, which was read already: pass them as a table, such as "
                     f"pa.table(rows), to read them again."
@@ -180,7 +179,6 @@ class GivenRows:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         reader, self._reader = self._opened(), None
-        self._is_read = True
         while True:
             try:
                 batch = reader.read_next_batch()
