@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from deltaskip.dml.assignments import is_default
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, SchemaError, SparkUnavailable, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
@@ -29,6 +29,7 @@ from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.statements.answers import NO_ROWS, visible_columns
+from deltaskip.statements.queries import only_spark
 from deltaskip.statements.query_rows import QueryRows
 from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
@@ -433,7 +434,7 @@ def _column(texts: Sequence[str], now: int, time_zone: str) -> pa.Array:
     for node, text in zip(nodes, texts, strict=True):
         kind = type_of(node)
         if kind is None or isinstance(kind, t.ArrayType | t.MapType | t.StructType):
-            raise _only_spark(text)
+            raise only_spark(text)
         met = plain_wider_type(common, kind, ansi=False)
         if met is None:
             raise SchemaError(
@@ -451,8 +452,4 @@ def _constant(node: Node, kind: t.DataType, text: str, time_zone: str) -> pa.Arr
         constant = LocalExpression(cast_to(node, kind), _NO_COLUMNS, place, time_zone=time_zone, shown=lambda _: "")
         return constant.values({}, 1)
     except UnsupportedFeature as error:
-        raise _only_spark(text) from error
-
-
-def _only_spark(text: str) -> SparkUnavailable:
-    return SparkUnavailable(f"Only Spark can evaluate {text}: pass a session as the first argument of sql().")
+        raise only_spark(text) from error

@@ -60,12 +60,19 @@ def own_where(text: str, tokens: Sequence[SqlToken], reference: Reference) -> tu
     end = next((i for i, token in enumerate(tokens) if token.start >= reference.end), len(tokens))
     if not tokens[at - 1].is_word("FROM"):
         return None
-    end += end < len(tokens) and tokens[end].is_word("AS")
-    if end < len(tokens) and not tokens[end].is_word("WHERE"):
-        end += tokens[end].kind in ("word", "name") and tokens[end].text == reference.alias
+    end += alias_length(tokens[end:], reference)
     if end >= len(tokens) or not tokens[end].is_word("WHERE"):
         return None
     return tokens[end].end, tokens[_end_of_where(tokens, end + 1) - 1].end
+
+
+def alias_length(after: Sequence[SqlToken], reference: Reference) -> int:
+    """Return how many tokens after a table are its alias: 0, 1, or 2 with AS."""
+    has_as = bool(after) and after[0].is_word("AS")
+    name = after[has_as] if len(after) > has_as else None
+    if name is None or name.kind not in ("word", "name") or (name.is_word("WHERE", "LIMIT") and not has_as):
+        return 0
+    return has_as + 1 if name.text == reference.alias else 0
 
 
 def join_predicates(predicates: Sequence[str], schema: t.StructType) -> list[str]:

@@ -31,7 +31,7 @@ from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import read_timestamp
 from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_projection import Projection, constant_row, evaluated_here, select_items
-from deltaskip.statements.local_pushdown import join_predicates, own_where, sure_predicate
+from deltaskip.statements.local_pushdown import alias_length, join_predicates, own_where, sure_predicate
 from deltaskip.statements.queries import QuerySession, required_locally
 from deltaskip.statements.reader import StatementTable, path_of, qualifiers
 from deltaskip.statements.references import Reference, references, renamed
@@ -187,12 +187,13 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
 
 def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:
     """The row of a SELECT without FROM; None for another query, or if only Spark can evaluate it."""
-    text = str(with_parameters(text.strip().rstrip("; \n\t"), params))
+    text = text.strip().rstrip("; \n\t")
     tokens = _tokens(text)
     if not tokens or not tokens[0].is_word("SELECT") or any(token.is_word("FROM") for token in tokens):
         return None
+    text = str(with_parameters(text, params))
     try:
-        items = select_items(text, tokens[1:])
+        items = select_items(text, _tokens(text)[1:])
         return None if items is None else constant_row(items, time_zone)
     except DeltaSkipError:
         return None
@@ -261,7 +262,7 @@ def _others(text: str, tokens: Sequence[SqlToken], floats: Collection[str]) -> l
             is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
             if token.text in _OTHER_OPERATORS and not is_list:
                 found[_OTHER_OPERATORS[token.text]] = None
-            if token.text in "/%" and not (after and (after[0].is_word("NULLIF") or _is_not_zero(after[0]))):
+            if token.text in "/%" and not (after and (after[0].is_word("NULLIF") or _exact(after[0]))):
                 found[f"{token.text} by zero (write x {token.text} nullif(y, 0))"] = None
         elif token.kind == "string":
             found |= {"texts with backslashes": None} if "\\" in text[token.start : token.end] else {}
@@ -309,18 +310,20 @@ def _floats(tokens: Sequence[SqlToken]) -> Iterator[str]:
             yield t.fold_name(token.text)
 
 
-def _is_not_zero(number: SqlToken) -> bool:
-    return number.kind == "number" and number.text.strip("0.").isalnum()
-
-
-def _is_float(number: SqlToken) -> bool:
-    """Whether a token is a number that FLOAT represents exactly."""
-    if number.kind != "number":
-        return False
+def _exact(token: SqlToken) -> Fraction | None:
+    """The value of a token that is a number; None for another."""
     try:
-        exact = Fraction(number.text)
-        return bool(struct.unpack("f", struct.pack("f", exact))[0] == exact)
-    except (ValueError, OverflowError):
+        return Fraction(token.text) if token.kind == "number" else None
+    except ValueError:  # such as 1.5D
+        return None
+
+
+def _is_float(token: SqlToken) -> bool:
+    """Whether a token is a number that FLOAT represents exactly."""
+    exact = _exact(token)
+    try:
+        return exact is not None and bool(struct.unpack("f", struct.pack("f", exact))[0] == exact)
+    except OverflowError:
         return False
 
 
@@ -416,8 +419,8 @@ class _Known:
         before = [token for token in tokens[1:] if token.end <= one.start][:-1]
         after = [token for token in tokens if token.start >= one.end]
         columns = _columns(text, before)
-        plain = columns is not None and not (after and _is_alias(after, one))
-        after = after if plain else after[_is_alias(after, one) :]
+        of_alias = alias_length(after, one)
+        plain, after = columns is not None and not of_alias, after[of_alias:]
         where, limit = None, None
         if after and after[0].is_word("WHERE"):
             rest = next((i for i, token in enumerate(after[1:], 1) if token.is_word(*_NEXT_WORDS)), len(after))
@@ -536,14 +539,6 @@ class _Known:
                     )
             return found.narrowed([by_name[t.fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
-
-
-def _is_alias(after: Sequence[SqlToken], reference: Reference) -> int:
-    """How many tokens after a table are its alias: 0, 1, or 2 with AS."""
-    has_as = bool(after) and after[0].is_word("AS")
-    name = after[has_as] if len(after) > has_as else None
-    is_name = name is not None and name.kind in ("word", "name") and not (name.is_word("WHERE", "LIMIT") and not has_as)
-    return has_as + 1 if name is not None and is_name and name.text == reference.alias else 0
 
 
 def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:

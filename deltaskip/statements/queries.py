@@ -125,9 +125,7 @@ class QuerySession(ABC):
         try:
             return evaluate(text, ONE_ROW, time_zone=self.time_zone)[0].as_py()
         except UnsupportedFeature as error:
-            raise SparkUnavailable(
-                f"Only Spark can evaluate {shown}: pass a session as the first argument of sql()."
-            ) from error
+            raise only_spark(shown) from error
 
     def query(self, text: str) -> Any:
         """The DataFrame of a query over tables of the catalog and other relations of the session.
@@ -249,6 +247,11 @@ class QuerySession(ABC):
         end = self.moment(clause.end) if isinstance(clause.end, str) else clause.end
         timed = replace(clause, start=start, end=end)
         return changed_rows(timed, table, wanted, zone or self.time_zone, exact=self.spark is None)
+
+
+def only_spark(text: str) -> SparkUnavailable:
+    """Return the error for an expression of a statement without a session."""
+    return SparkUnavailable(f"Only Spark can evaluate {text}: pass a session as the first argument of sql().")
 
 
 def changed_rows(

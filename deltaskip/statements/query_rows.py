@@ -55,8 +55,12 @@ class QueryRows:
         return [sql_name(field.type).lower() for field in schema_of(self.schema).fields]
 
     def limit(self, most: int) -> QueryRows:
-        """The first rows."""
-        return QueryRows(self._batches.read_all().slice(0, most).to_reader())
+        """The first rows. No more batches are read than have them."""
+        found, rows = [], 0
+        while rows < most and (batch := next(self._batches, None)) is not None:
+            found.append(batch)
+            rows += batch.num_rows
+        return QueryRows(pa.Table.from_batches(found, self.schema).slice(0, most).to_reader())
 
     def collect(self) -> list[tuple[Any, ...]]:
         """The values of each row."""

@@ -288,6 +288,8 @@ AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and n
     ("query", "said"),
     [
         ("SELECT id + 0 FROM t WHERE f > 0.1 ORDER BY id + 0", ""),
+        ("SELECT sum(id) / 1.5 FROM t", ""), ("SELECT sum(id) / nullif(count(*), 0) FROM t", ""),
+        ("SELECT sum(id) / 0.0 FROM t", AGGREGATES.format("/ by zero (write x / nullif(y, 0))")),
         ("SELECT sum(id) FROM t GROUP BY id, f HAVING f = 0.1", FLOATS),
         ("SELECT sum(id) FROM t GROUP BY id, f HAVING 0.1 < f", FLOATS),
         ("SELECT sum(id) FROM t GROUP BY id, f HAVING F IN (0.1, 0.2)", FLOATS),
