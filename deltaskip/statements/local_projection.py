@@ -18,7 +18,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
-from deltaskip.sparkexpr.nodes import FieldRef, Like, StartsWith, walk
+from deltaskip.sparkexpr.nodes import Column, FieldRef, Like, StartsWith, walk
 from deltaskip.sparkexpr.text.sql_text import SqlToken
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_micros
@@ -41,17 +41,13 @@ class SelectItem:
 
 
 def select_items(text: str, tokens: Sequence[SqlToken]) -> list[SelectItem] | None:
-    """Return the expressions of a select list; None if Spark has another one than DuckDB, or neither has one.
+    """Return the expressions of a select list; None for what is no list of expressions of Spark.
 
     Args:
         text: The query.
         tokens: The tokens of the select list.
     """
-    if (
-        not tokens
-        or tokens[0].is_word("DISTINCT", "ALL")
-        or any(char in text[tokens[0].start : tokens[-1].end] for char in '"\\')
-    ):
+    if not tokens or (len(tokens) > 1 and tokens[0].is_word("DISTINCT", "ALL")):
         return None
     found, start, depth = [], 0, 0
     for at, token in enumerate([*tokens, None]):
@@ -65,6 +61,15 @@ def select_items(text: str, tokens: Sequence[SqlToken]) -> list[SelectItem] | No
         found.append(item)
         start = at + 1
     return found
+
+
+def column_names(items: Sequence[SelectItem]) -> list[str] | None:
+    """Return the columns of a select list that has nothing else, [] for `*`; None for another."""
+    if [item.text for item in items] == ["*"]:
+        return []
+    nodes = [parse_sql(item.text) for item in items if item.name is None and item.text != "*"]
+    found = [t.display_name(node.parts) for node in nodes if isinstance(node, Column)]
+    return found if len(found) == len(items) else None
 
 
 def _item(text: str, tokens: Sequence[SqlToken]) -> SelectItem | None:

@@ -24,13 +24,12 @@ from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr import bound_parameters, parameter_names, parse_sql, with_parameters
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
-from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import read_timestamp
 from deltaskip.statements.join_pruning import without_partnerless
-from deltaskip.statements.local_projection import Projection, constant_row, evaluated_here, select_items
+from deltaskip.statements.local_projection import Projection, column_names, constant_row, evaluated_here, select_items
 from deltaskip.statements.local_pushdown import alias_length, join_predicates, own_where, sure_predicate
 from deltaskip.statements.queries import QuerySession, required_locally
 from deltaskip.statements.reader import StatementTable, path_of, qualifiers
@@ -193,7 +192,7 @@ def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReade
         return None
     text = str(with_parameters(text, params))
     try:
-        items = select_items(text, _tokens(text)[1:])
+        items = None if '"' in text or "\\" in text else select_items(text, _tokens(text)[1:])
         return None if items is None else constant_row(items, time_zone)
     except DeltaSkipError:
         return None
@@ -418,8 +417,10 @@ class _Known:
         [one] = found
         before = [token for token in tokens[1:] if token.end <= one.start][:-1]
         after = [token for token in tokens if token.start >= one.end]
-        columns = _columns(text, before)
-        of_alias = alias_length(after, one)
+        items = select_items(text, before)
+        if items is None:
+            return None
+        of_alias, columns = alias_length(after, one), column_names(items)
         plain, after = columns is not None and not of_alias, after[of_alias:]
         where, limit = None, None
         if after and after[0].is_word("WHERE"):
@@ -435,8 +436,7 @@ class _Known:
             return None
         if plain:
             return self.scan(one.name, where, columns or None, limit)
-        items = None if '"' in text or "\\" in text else select_items(text, before)
-        if items is None:
+        if '"' in text or "\\" in text:
             return None
         try:
             return Projection(items, self.evaluated(one, where, limit), qualifiers(one.name.parts, one.alias))
@@ -539,29 +539,6 @@ class _Known:
                     )
             return found.narrowed([by_name[t.fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
-
-
-def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
-    """The columns of a select list, [] for `*`; None if it has anything else."""
-    if len(tokens) == 1 and tokens[0].is_symbol("*"):
-        return []
-    found: list[str] = []
-    start = 0
-    for at in range(len(tokens) + 1):
-        if at < len(tokens) and not tokens[at].is_symbol(","):
-            continue
-        part = tokens[start:at]
-        if len(part) != 1 or part[0].kind not in ("word", "name"):
-            return None
-        try:
-            node = parse_sql(text[part[0].start : part[0].end])
-        except PredicateError:
-            return None
-        if not isinstance(node, Column):
-            return None
-        found.append(t.display_name(node.parts))
-        start = at + 1
-    return found
 
 
 def _by_duckdb(
