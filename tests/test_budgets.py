@@ -44,7 +44,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_400,
     "actions": 1_250,
     "alter": 2_000,
-    "catalogs": 5_900,
+    "catalogs": 5_950,
     "change_feed": 1_600,
     "cli": 2_860,
     "contracts": 1_200,

@@ -16,6 +16,7 @@ from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment,
 from deltaskip.catalogs import identifier as names
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog, no_table
+from deltaskip.data_files.data import rows_or_none
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.doors import first_line
 from deltaskip.log import load_snapshot
@@ -28,7 +29,7 @@ from deltaskip.sparkexpr.types import display_name
 from deltaskip.storage import LOG_FOLDER, Storage, gate, join, open_storage, storage_below, uri_of
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.tree import files_below
-from deltaskip.table.creation import TableDefinition, creation, replacement
+from deltaskip.table.creation import TableDefinition, columns_of_rows, creation, replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 from deltaskip.transforms.parse_transforms import transforms_of
@@ -165,11 +166,16 @@ class LocatedCatalog(TransactionalTableCatalog):
         partitions: Sequence[str | Transform | ClusterBy] = (),
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        described = self._described(schema, partitions, properties)
-        staged = self._staged_create(names.identifier_of(ident), described, "CREATE TABLE")
-        if described.location is not None:
-            staged.check_no_files()
-        return staged.commit_staged_changes()
+        wanted, rows = names.identifier_of(ident), rows_or_none(schema, "schema")
+        columns = schema if rows is None else columns_of_rows(rows, str(wanted))
+        described = self._described(columns, partitions, properties)
+        operation = "CREATE TABLE" if rows is None else "CREATE TABLE AS SELECT"
+        with self._staged_create(wanted, described, operation) as staged:
+            if described.location is not None:
+                staged.check_no_files()
+            if rows is not None:
+                staged.append(rows)
+            return staged.commit_staged_changes()
 
     def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
         checked = [_own_change(change) for change in _flat(changes)]

@@ -115,7 +115,8 @@ class StagedTable(Unpicklable):
 
         self._check_open()
         zone = time_zone_argument(time_zone, self.location)
-        rows, files = GivenRows(data), file_options(compression, max_records_per_file)
+        rows = data if isinstance(data, GivenRows) else GivenRows(data)
+        files = file_options(compression, max_records_per_file)
         self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone, files=files)))
 
     def commit_staged_changes(self) -> DeltaTable:

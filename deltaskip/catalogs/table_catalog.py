@@ -104,11 +104,12 @@ class TableCatalog(Unpicklable, ABC):
         partitions: Sequence[str | Transform | ClusterBy] = (),
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Create an empty table.
+        """Create a table, without rows or with given rows in the same commit, and return it.
 
         Args:
             ident: Name of the table.
-            schema: Columns as DDL text, or a schema of PySpark, Arrow or deltaskip.
+            schema: Columns as DDL text, or a schema of PySpark, Arrow or deltaskip. Or rows, as for
+                `DeltaTable.append`: the table then has their columns, which accept NULL, and their rows.
             partitions: Names of partition columns, and transforms such as `transforms.date("ts")`; or one
                 ClusterBy("a", "b") for a clustered table.
             properties: Table properties. `location` is the location of a table that the catalog does not manage,
@@ -118,6 +119,7 @@ class TableCatalog(Unpicklable, ABC):
             TableAlreadyExists: There is a table of this name, or a Delta table at the location.
             NamespaceNotFound: The namespace does not exist.
             SchemaError: The schema cannot be parsed, or a column is not allowed.
+            RowViolation: A value does not fit its column. There is no table then.
             InvalidArgument: A transform or property is not possible.
         """
 

@@ -32,6 +32,25 @@ def test_a_created_table_has_its_rows_in_version_0(contract: Contract) -> None:
     assert (loaded.metadata.configuration["k"], loaded.metadata.description) == ("v", "c")
 
 
+def test_a_table_is_created_with_rows(contract: Contract) -> None:
+    places = iter([None, contract.outside("orders")])
+
+    def check(rows: object) -> None:
+        place = next(places)
+        properties = {"k": "v"} if place is None else {"location": place}
+        table = contract.catalog.create_table("db.t", rows, ["name"], properties)
+        assert (table.version, ids_of(table), table.partition_columns) == (0, [1, 2, 3], ("name",))
+        assert contract.catalog.load_table("db.t").history()[0].operation == "CREATE TABLE AS SELECT"
+        contract.catalog.drop_table("db.t", purge=True)
+
+    each([NUMBERS, NUMBERS.to_reader()], check)
+    with pytest.raises(ds.SchemaError, match="has no value in any row"):
+        contract.catalog.create_table("db.t", pa.table({"id": [1], "nothing": pa.nulls(1)}))
+    with pytest.raises(ds.DeltaSkipError):
+        contract.catalog.create_table("db.t", pa.table({"id": [1], "name": ["x"]}), ["id", "name"])
+    assert not contract.catalog.table_exists("db.t")
+
+
 def test_what_is_staged_can_be_seen(contract: Contract) -> None:
     parts = ["name", transforms.bucket("id", 4)]
     staged = contract.catalog.stage_create("db.t", SCHEMA, parts, ["id DESC"], {"k": "v"})
