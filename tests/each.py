@@ -1,9 +1,9 @@
-"""One test for many values: every value is checked, and the failure names those that are wrong."""
+"""One line for a case: every value of many is checked, and a call must be refused."""
 
 import threading
 import traceback
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -38,6 +38,12 @@ def each(values: Iterable[T], check: Callable[[T], object], name: Callable[[T], 
         pytest.fail("There was no value to check.")
     if len(skipped) == count:
         pytest.skip(skipped[0])
+
+
+def refuses(error: Any, match: str | None, act: Callable[..., object], *given: Any, **named: Any) -> None:
+    """Fail unless a call raises an error of a class, or of one of several, whose text has the pattern `match`."""
+    with pytest.raises(error, match=match):
+        act(*given, **named)
 
 
 def in_threads(act: Callable[[T], object], values: Iterable[T]) -> None:

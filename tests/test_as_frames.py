@@ -9,6 +9,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.as_frames import frame_of
 from deltaskip.errors import UnsupportedFeature
+from tests.each import refuses
 
 
 def test_what_has_rows_becomes_a_data_frame(tmp_path: Path) -> None:
@@ -25,8 +26,7 @@ def test_what_has_rows_becomes_a_data_frame(tmp_path: Path) -> None:
         assert each.to_polars().equals(polars.DataFrame(rows)), each
         assert each.to_pandas().equals(rows.to_pandas()), each
         assert list(each.to_pandas(types="arrow").columns) == rows.column_names
-        with pytest.raises(ds.InvalidArgument, match="types must be numpy or arrow"):
-            each.to_pandas(types="x")
+        refuses(ds.InvalidArgument, "types must be numpy or arrow", each.to_pandas, types="x")
     entries = history.to_arrow().to_pylist()
     assert [each["version"] for each in entries] == [2, 1, 0]
     assert dict(entries[1]["operation_metrics"])["numOutputRows"] == "2"
@@ -41,8 +41,7 @@ def test_dates_beyond_the_years_of_python_stay_in_arrow(tmp_path: Path, days: in
     arrays = {"STRUCT": pa.StructArray.from_arrays([dates], ["x"]), "ARRAY": pa.ListArray.from_arrays([0, 1], dates)}
     table = ds.DeltaTable.create(tmp_path / "t", column)
     table.append(pa.table({"d": arrays.get(column.removeprefix("d ").split("<")[0], dates)}))
-    with pytest.raises(ds.UnsupportedFeature, match="1 to 9999"):
-        table.scan().to_pandas()
+    refuses(ds.UnsupportedFeature, "1 to 9999", lambda: table.scan().to_pandas())
     found = pa.array(table.scan().to_pandas(types="arrow")["d"])
     assert found.equals(table.scan().to_arrow()["d"].combine_chunks())
 

@@ -26,6 +26,7 @@ from deltaskip.cli import main
 from deltaskip.doors import door, is_door
 from deltaskip.redaction import keep_secret
 from deltaskip.storage.local import LocalStorage
+from tests.each import refuses
 from tests.faults import ERRORS, PLACES, Below
 
 Act = Callable[[Path], object]
@@ -384,8 +385,7 @@ def test_faults_of_a_database_name_the_catalog(base: Path, tmp_path: Path) -> No
     with sqlite3.connect(folder / "c.db") as connection:
         connection.execute("BEGIN EXCLUSIVE")
         held = ds.catalog(f"sql:sqlite:///{folder / 'c.db'}?timeout=0", warehouse=str(folder / "sw"))
-        with pytest.raises(ds.CatalogError, match="locked"):
-            held.load_table("db.t")
+        refuses(ds.CatalogError, "locked", held.load_table, "db.t")
         connection.rollback()
     (folder / "c.db").write_bytes(b"no database" * 500)
     for act in ("load_table", "drop_table", "table_exists"):
@@ -546,7 +546,6 @@ def test_an_error_that_is_handled_is_none_of_a_signal(tmp_path: Path) -> None:
         try:
             signal.raise_signal(signal.SIGUSR1)
         except _Late:
-            with pytest.raises(ds.TableNotFound):
-                ds.DeltaTable(tmp_path / "missing")
+            refuses(ds.TableNotFound, None, ds.DeltaTable, tmp_path / "missing")
     finally:
         signal.signal(signal.SIGUSR1, former)

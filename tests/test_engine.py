@@ -11,6 +11,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import demo
 from deltaskip.engine import _loaded, engine, is_column
+from tests.each import refuses
 
 # A program that runs its arguments as a command, without pyspark, and fails if anything asked for it.
 WITHOUT_PYSPARK = """
@@ -47,17 +48,14 @@ def test_without_pyspark_one_sentence_says_how_to_get_it(tmp_path: Path) -> None
     demo.make_table(tmp_path / "t", demo.write_with_pyarrow)
     table = ds.DeltaTable(tmp_path / "t")
     missing = r"needs PySpark, which is not installed\. Run: pip install 'pyspark>=3\.5' ('\w+>=\S+' ?){3}$"
-    with pytest.raises(ds.SparkUnavailable, match="^Reading file:.*" + missing):
-        table.scan("id = 1").to_spark(None)
-    with pytest.raises(ds.SparkUnavailable, match="^Recomputing statistics of file:.*" + missing):
-        table.recompute_stats("a session")
+    refuses(ds.SparkUnavailable, "^Reading file:.*" + missing, lambda: table.scan("id = 1").to_spark(None))
+    refuses(ds.SparkUnavailable, "^Recomputing statistics of file:.*" + missing, table.recompute_stats, "a session")
 
 
 @pytest.mark.usefixtures("unloaded")
 def test_without_an_engine_the_error_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "deltaskip.spark.spark_engine", None)
-    with pytest.raises(ds.SparkUnavailable, match=r"^This needs .* does not contain.* pip install 'pyspark>=3\.5'"):
-        engine("This")
+    refuses(ds.SparkUnavailable, r"^This needs .* does not contain.* pip install 'pyspark>=3\.5'", engine, "This")
 
 
 def test_a_package_that_is_only_on_the_python_path_has_its_engine(tmp_path: Path) -> None:

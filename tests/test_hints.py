@@ -19,6 +19,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import hints
 from deltaskip.reading.table_scan import OF_FRAMES
+from tests.each import refuses
 
 
 @pytest.fixture
@@ -30,8 +31,7 @@ def test_predicates_of_other_libraries(table: ds.DeltaTable) -> None:
     doors: list[Callable[..., object]] = [table.scan, table.delete, lambda where: table.update({"id": "1"}, where)]
     for door in doors:
         for mask in (pd.Series([True]), np.array([True]), pl.Series([True]), pd.Series([True], dtype="boolean")):
-            with pytest.raises(ds.InvalidArgumentType, match=r"a mask has values of rows .* write .*col\('id'\) > 5"):
-                door(mask)
+            refuses(ds.InvalidArgumentType, r"a mask has values of rows .* write .*col\('id'\) > 5", door, mask)
         with pytest.raises(ds.InvalidArgumentType, match=r"not Series\.|not ndarray\."):
             door(pd.Series([1]))
     for name in ("predicate", "filter", "filters", "condition"):
@@ -49,16 +49,14 @@ def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
                        ("toPandas", r"scan\(\)\.to_pandas\(\)"), ("where", r"scan\(where\)"),
                        ("load_cdf", r"changes\(start, end\)"), ("compact", r"optimize\(\)"),
                        ("get_add_actions", r"scan\(\)\.files\(\)"), ("table_uri", "uri")):  # fmt: skip
-        with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}: write {says}\.$"):
-            getattr(table, name)
+        refuses(AttributeError, rf"A DeltaTable has no {name}: write {says}\.$", getattr, table, name)
 
 
 def test_attributes_that_are_methods_of_delta_rs(table: ds.DeltaTable) -> None:
     for name in ("schema", "metadata", "protocol", "version"):
         with pytest.raises(ds.InvalidArgumentType, match=r"is the value of an attribute, .* leave out the parentheses"):
             getattr(table, name)()
-    with pytest.raises(ds.InvalidArgumentType, match=r"parentheses, as in schema\.to_arrow\(\)\.$"):
-        table.schema()
+    refuses(ds.InvalidArgumentType, r"parentheses, as in schema\.to_arrow\(\)\.$", table.schema)
     with pytest.raises(AttributeError, match=r"A StructType has no to_pyarrow: write schema\.to_arrow\(\)\.$"):
         _ = table.schema.to_pyarrow  # type: ignore[attr-defined]
     version = pickle.loads(pickle.dumps(table.version))
@@ -72,8 +70,7 @@ def test_names_of_the_module_of_the_class_and_of_methods(table: ds.DeltaTable) -
         for name, instead in names.items():
             if name == "schema" or (place is ds.DeltaTable and name in ("write", "replace")):
                 continue
-            with pytest.raises(AttributeError, match=rf"has no [\w.]*{name}\b.*{re.escape(instead)}"):
-                getattr(place, name)
+            refuses(AttributeError, rf"has no [\w.]*{name}\b.*{re.escape(instead)}", getattr, place, name)
     for place, name, said in (
         (ds, "DeltaTabel", "deltaskip has no DeltaTabel. Did you mean DeltaTable?"),
         (ds, "nothing_of_the_kind", "deltaskip has no nothing_of_the_kind."),
@@ -108,8 +105,7 @@ def test_habits_of_a_first_afternoon(table: ds.DeltaTable, tmp_path: Path) -> No
         (lambda: table.scan().to_duckdb("x"), r"write to_duckdb\(name='x'\)"),
     )
     for call, said in calls:
-        with pytest.raises(ds.InvalidArgumentType, match=said):
-            call()
+        refuses(ds.InvalidArgumentType, said, call)
     for frame in (pl.DataFrame({"n": pl.Series([1], dtype=pl.Int128)}), pl.LazyFrame({"n": [1]}).cast(pl.Int128)):
         with pytest.raises(ds.InvalidArgument, match=r"column n of data has integers of 128 bits, .* cast it to Int64"):
             ds.write(tmp_path / "wide", frame)
@@ -124,8 +120,7 @@ def test_columns_whose_names_have_dots(tmp_path: Path) -> None:
     for where in (*dotted, [("A.B", "=", 1)]):
         assert table.scan(where, columns=["a.b"]).to_arrow().num_rows == 1
     for text, said in (("a.b = 1", r"no column a\.b: write `a\.b`, in backticks"), ("s.y = 1", r"no column s\.y")):
-        with pytest.raises(ds.PredicateError, match=said):
-            table.scan(text)
+        refuses(ds.PredicateError, said, table.scan, text)
     with pytest.raises(AttributeError, match=r"write col\('s\.z'\) for a field of a struct"):
         _ = ds.col("s").z
     with pytest.raises(ds.InvalidArgumentType, match=r"write col\('s\.x'\) for a field"):
@@ -178,8 +173,7 @@ def test_a_catalog_says_what_runs_without_a_session(tmp_path: Path) -> None:
     assert catalog.sql("SHOW TABLES IN s").num_rows == 1
     catalog.sql("INSERT INTO s.t SELECT 7 AS id")
     assert catalog.sql("SELECT id FROM s.t").to_pylist() == [{"id": 7}]
-    with pytest.raises(ds.SparkUnavailable, match="the first argument of sql"):
-        catalog.sql("INSERT INTO s.t VALUES (to_csv(struct(1)))")
+    refuses(ds.SparkUnavailable, "the first argument of sql", catalog.sql, "INSERT INTO s.t VALUES (to_csv(struct(1)))")
 
 
 def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
@@ -207,8 +201,7 @@ def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
         (lambda: table.append([1]), "Each row of data must be a dict, not int"),
         (lambda: ds.DeltaTable.create("new", "id INT", properties={"x": True}), "not bool: write 'true'"),
     ):
-        with pytest.raises(ds.InvalidArgumentType, match=said):
-            call()
+        refuses(ds.InvalidArgumentType, said, call)
     with pytest.raises(ds.InvalidArgument, match="The column id of data has an integer that does not fit BIGINT"):
         table.append([{"id": 2**70}])
 
@@ -222,8 +215,7 @@ def test_a_library_that_is_missing_is_named(table: ds.DeltaTable, monkeypatch: p
     for library, calls in doors.items():
         monkeypatch.setitem(sys.modules, library, None)
         for call in calls:
-            with pytest.raises(ds.UnsupportedFeature, match=f"not installed: pip install {library}"):
-                call()
+            refuses(ds.UnsupportedFeature, f"not installed: pip install {library}", call)
 
 
 def test_a_field_of_a_struct_is_named_with_it(tmp_path: Path) -> None:
@@ -231,8 +223,7 @@ def test_a_field_of_a_struct_is_named_with_it(tmp_path: Path) -> None:
         tmp_path / "s", "id INT, addr STRUCT<city: STRING, geo: STRUCT<lat: DOUBLE>>, country STRING"
     )
     for name, path in (("city", "addr.city"), ("LAT", "addr.geo.lat"), ("countri", "country")):
-        with pytest.raises(ds.PredicateError, match=rf"no column {name}; did you mean {path}\?"):
-            table.scan(f"{name} = 'x'")
+        refuses(ds.PredicateError, rf"no column {name}; did you mean {path}\?", table.scan, f"{name} = 'x'")
 
 
 def test_a_function_that_is_misspelled_is_named_in_the_error(table: ds.DeltaTable) -> None:
@@ -243,8 +234,7 @@ def test_a_function_that_is_misspelled_is_named_in_the_error(table: ds.DeltaTabl
 
 def test_a_version_in_quotes(table: ds.DeltaTable) -> None:
     for text, said in (("1", r"write version=1\."), ("2024-01-01", "or timestamp='2024-01-01' for a time")):
-        with pytest.raises(ds.InvalidArgumentType, match=said):
-            ds.DeltaTable(table.uri, version=text)
+        refuses(ds.InvalidArgumentType, said, ds.DeltaTable, table.uri, version=text)
     assert table.append(pa.table({"id": pa.array([1], pa.int32())})).version == 1
 
 

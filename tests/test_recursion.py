@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from deltaskip.recursion import deep
+from tests.each import refuses
 from tests.noted import raising
 
 DEPTH = 20_000
@@ -109,8 +110,7 @@ def test_an_error_is_caught_and_another_raised_at_any_level() -> None:
                 raise
             raise ValueError(f"level {n}") from error
 
-    with pytest.raises(ValueError, match=f"level {DEPTH}"):
-        fail(DEPTH)
+    refuses(ValueError, f"level {DEPTH}", fail, DEPTH)
 
 
 def test_context_variables_are_those_of_the_caller() -> None:
@@ -142,8 +142,7 @@ def test_an_interrupt_ends_the_call_and_its_threads() -> None:
     # Processes that a shell runs in the background ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt):
-            endless(0)
+        refuses(KeyboardInterrupt, None, endless, 0)
     finally:
         signal.signal(signal.SIGINT, before)
     time.sleep(0.5)
@@ -156,5 +155,4 @@ def test_a_process_without_further_threads_says_so(monkeypatch: pytest.MonkeyPat
     import _thread
 
     monkeypatch.setattr(_thread, "start_new_thread", raising(RuntimeError("can't start new thread")))
-    with pytest.raises(RecursionError, match="can't start new thread"):
-        count(DEPTH)
+    refuses(RecursionError, "can't start new thread", count, DEPTH)

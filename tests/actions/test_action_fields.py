@@ -33,6 +33,7 @@ from deltaskip.actions.action_fields import (
 from deltaskip.kernels.commit_json import FILES_SCHEMA, CommitSyntaxError, parse_commits
 from deltaskip.log.checkpoint.adds import adds_column
 from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE
+from tests.each import refuses
 
 # PROTOCOL, Add File: the keys of an add in the order of the table there, and the types of Checkpoint Schema.
 ADD_KEYS = {
@@ -152,7 +153,5 @@ def test_a_number_beyond_its_columns_width_is_refused_by_kernel_and_dataclass_al
     add = members(ADD_FIELDS)
     add["deletionVector"][name] = value
     wanted = f"{name} is not a 32-bit integer"
-    with pytest.raises(CommitSyntaxError, match=wanted):
-        parse_commits(json.dumps({"add": add}).encode(), [0])
-    with pytest.raises(ValueError, match=wanted):
-        parse_action({"add": add})
+    refuses(CommitSyntaxError, wanted, lambda: parse_commits(json.dumps({"add": add}).encode(), [0]))
+    refuses(ValueError, wanted, parse_action, {"add": add})

@@ -21,6 +21,7 @@ from deltaskip.actions.paths import decode_path, encode_location, encode_path
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import domain_values
+from tests.each import refuses
 from tests.looped import looped
 
 # As delta-spark 4.4 writes them, beside the text of the log.
@@ -100,13 +101,11 @@ def test_a_value_longer_than_a_file_name_gets_a_folder_of_its_own() -> None:
 
 
 def test_bytes_that_are_not_utf8_are_refused() -> None:
-    with pytest.raises(PartitionValueError, match="not UTF-8"):
-        partition_texts(pa.array([b"\xff"]), t.BINARY)
+    refuses(PartitionValueError, "not UTF-8", partition_texts, pa.array([b"\xff"]), t.BINARY)
 
 
 def test_lone_surrogates_are_refused_by_name() -> None:
-    with pytest.raises(PartitionValueError, match="not valid Unicode"):
-        encode_path(hive_folder("p", "\ud800"))
+    refuses(PartitionValueError, "not valid Unicode", lambda: encode_path(hive_folder("p", "\ud800")))
 
 
 def test_random_folders_have_letters_and_digits_and_differ() -> None:

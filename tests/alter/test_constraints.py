@@ -14,6 +14,7 @@ from deltaskip.alter import constraints
 from deltaskip.errors import InvalidArgument, InvalidCommit, RowViolation, SchemaError, UnsupportedFeature
 from tests.alter.test_column_changes import parameters, table_of
 from tests.dml.tables import info_of
+from tests.each import refuses
 from tests.noted import noted
 
 
@@ -35,11 +36,9 @@ def test_rule_20_existing_rows_are_checked_and_named(tmp_path: Path) -> None:
     with pytest.raises(RowViolation, match=r"CHECK constraint neg \(id < 2\) of .*: id=2") as error:
         table.alter(ds.AddConstraint("neg", "id < 2"))
     assert (error.value.rule, error.value.expression, error.value.row) == ("neg", "id < 2", {"id": 2})
-    with pytest.raises(RowViolation, match="s=None"):
-        table.alter(ds.AddConstraint("null_is_a_violation", "s > 0"))
+    refuses(RowViolation, "s=None", lambda: table.alter(ds.AddConstraint("null_is_a_violation", "s > 0")))
     assert table.version == 2
-    with pytest.raises(RowViolation):
-        table.append(pa.table({"id": [-1]}))
+    refuses(RowViolation, None, table.append, pa.table({"id": [-1]}))
 
 
 def test_rule_20_files_that_statistics_prove_are_not_read(tmp_path: Path, read_files: list[str]) -> None:
@@ -48,8 +47,7 @@ def test_rule_20_files_that_statistics_prove_are_not_read(tmp_path: Path, read_f
         table.append(pa.table({"id": list(range(start, start + 10)), "v": [float(start)] * 10}))
     table.alter(ds.AddConstraint("all_proved", "id >= 0 AND id < 100"))
     assert read_files == []
-    with pytest.raises(RowViolation, match="id=35"):
-        table.alter(ds.AddConstraint("one_file", "id <> 35"))
+    refuses(RowViolation, "id=35", lambda: table.alter(ds.AddConstraint("one_file", "id <> 35")))
     assert len(read_files) == 1
     read_files.clear()
     table.alter(ds.AddConstraint("modulo", "id % 100 = id OR id >= 90"))
@@ -59,13 +57,11 @@ def test_rule_20_files_that_statistics_prove_are_not_read(tmp_path: Path, read_f
 def test_rule_22_names_compare_without_case(tmp_path: Path) -> None:
     table = table_of(tmp_path, "id BIGINT")
     table.alter(ds.AddConstraint("Pos", "id > 0"))
-    with pytest.raises(InvalidArgument, match="already has a constraint pOS"):
-        table.alter(ds.AddConstraint("pOS", "id > 1"))
+    refuses(InvalidArgument, "already has a constraint pOS", lambda: table.alter(ds.AddConstraint("pOS", "id > 1")))
     table.alter(ds.DropConstraint("POS"))
     assert parameters(table) == {"name": "POS", "expr": "id > 0", "existed": "true"}
     assert table.properties == {}
-    with pytest.raises(InvalidArgument, match="has no constraint POS"):
-        table.alter(ds.DropConstraint("POS"))
+    refuses(InvalidArgument, "has no constraint POS", lambda: table.alter(ds.DropConstraint("POS")))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +75,7 @@ def test_rule_22_names_compare_without_case(tmp_path: Path) -> None:
 )
 def test_conditions_that_are_none_are_refused(tmp_path: Path, expression: str, why: str) -> None:
     table = table_of(tmp_path, "id BIGINT")
-    with pytest.raises(SchemaError, match=re.escape(why)):
-        table.alter(ds.AddConstraint("c", expression))
+    refuses(SchemaError, re.escape(why), lambda: table.alter(ds.AddConstraint("c", expression)))
 
 
 @pytest.mark.parametrize("name", ["current_user", "user", "Current_Date"])
@@ -88,22 +83,18 @@ def test_a_column_with_the_name_of_a_function_is_a_column(tmp_path: Path, name: 
     """Also in files that are added, which are read with the columns of the constraint."""
     table = table_of(tmp_path, f"id BIGINT, {name} STRING")
     table.alter(ds.AddConstraint("c", f"{name} = 'a'"))
-    with pytest.raises(RowViolation, match=re.escape(name)):
-        table.append(pa.table({"id": [1], name: ["b"]}))
+    refuses(RowViolation, re.escape(name), table.append, pa.table({"id": [1], name: ["b"]}))
     pq.write_table(pa.table({"id": [1], name: ["b"]}), Path(table.snapshot.root) / "b.parquet")
-    with pytest.raises(RowViolation, match=re.escape(name)):
-        table.add_files("b.parquet")
+    refuses(RowViolation, re.escape(name), table.add_files, "b.parquet")
     table.alter(ds.SetProperty("delta.columnMapping.mode", "name"))
-    with pytest.raises(SchemaError, match="drop that"):
-        table.alter(ds.DeleteColumn(name))
+    refuses(SchemaError, "drop that", lambda: table.alter(ds.DeleteColumn(name)))
 
 
 def test_a_constraint_may_use_the_user_where_no_column_has_the_name(tmp_path: Path) -> None:
     table = table_of(tmp_path, "id BIGINT")
     table.alter(ds.AddConstraint("c", "id > 0 OR user = 'nobody'"))
     table.append(pa.table({"id": [1]}))
-    with pytest.raises(SchemaError, match="no column user"):
-        table.alter(ds.AddConstraint("d", "`user` = 'a'"))
+    refuses(SchemaError, "no column user", lambda: table.alter(ds.AddConstraint("d", "`user` = 'a'")))
 
 
 def test_rule_20_rows_are_checked_with_the_changes_before_in_the_same_commit(tmp_path: Path) -> None:
@@ -184,8 +175,7 @@ def test_rule_20_files_written_by_others_are_read(tmp_path: Path) -> None:
         txn.add(ds.AddFile("odd.parquet", {}, path.stat().st_size, 0, True))
     table.refresh()
     table.alter(ds.AddConstraint("c", "hour(ts) = 12 AND id % 3 = 0 AND missing IS NULL"))
-    with pytest.raises(RowViolation):
-        table.alter(ds.AddConstraint("d", "hour(ts) <> 12"))
+    refuses(RowViolation, None, lambda: table.alter(ds.AddConstraint("d", "hour(ts) <> 12")))
 
 
 def test_rows_of_the_same_transaction_come_after_the_constraint(tmp_path: Path) -> None:
@@ -239,5 +229,4 @@ def test_rule_25_values_without_statistics_are_read(tmp_path: Path, read_files: 
     table.alter(ds.SyncIdentity("id"))
     assert len(read_files) == 1
     assert table.schema.fields[0].metadata["delta.identity.highWaterMark"] == 41
-    with pytest.raises(SchemaError, match=r"v of .* is not an identity column"):
-        table.alter(ds.SyncIdentity("v"))
+    refuses(SchemaError, r"v of .* is not an identity column", lambda: table.alter(ds.SyncIdentity("v")))

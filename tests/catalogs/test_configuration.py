@@ -7,6 +7,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.catalogs.warehouse import WarehouseCatalog
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from tests.each import refuses
 
 FILE = """
 default-catalog = "prod"
@@ -65,10 +66,8 @@ def test_a_catalog_of_the_environment_alone(monkeypatch: pytest.MonkeyPatch, tmp
     file.unlink()
     monkeypatch.setenv("DELTASKIP_CATALOG__TEST__URI", f"warehouse:{tmp_path}/x")
     assert opened("test").location == str(tmp_path / "x")
-    with pytest.raises(InvalidArgument, match="test"):
-        ds.catalog("prod")
-    with pytest.raises(InvalidArgument, match="DELTASKIP_CATALOG"):
-        ds.catalog()
+    refuses(InvalidArgument, "test", ds.catalog, "prod")
+    refuses(InvalidArgument, "DELTASKIP_CATALOG", ds.catalog)
 
 
 @pytest.mark.parametrize(
@@ -76,19 +75,16 @@ def test_a_catalog_of_the_environment_alone(monkeypatch: pytest.MonkeyPatch, tmp
 )
 def test_a_malformed_file_is_refused(file: Path, text: str) -> None:
     file.write_text(text)
-    with pytest.raises((InvalidArgument, InvalidArgumentType)):
-        ds.catalog("prod")
+    refuses((InvalidArgument, InvalidArgumentType), None, ds.catalog, "prod")
 
 
 @pytest.mark.parametrize("url", ["nothing", "ftp:x", "", ":", "warehouse"])
 def test_what_is_no_catalog_is_refused(url: str) -> None:
-    with pytest.raises(InvalidArgument):
-        ds.catalog(url)
+    refuses(InvalidArgument, None, ds.catalog, url)
 
 
 def test_an_unknown_option_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="no option token"):
-        ds.catalog(f"warehouse:{tmp_path}", token="secret")
+    refuses(InvalidArgument, "no option token", ds.catalog, f"warehouse:{tmp_path}", token="secret")
 
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

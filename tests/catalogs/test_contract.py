@@ -10,7 +10,7 @@ from deltaskip import transforms
 from deltaskip.alter.table_changes import AddColumn
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
 from tests.dml.tables import ids_of
-from tests.each import each
+from tests.each import each, refuses
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -67,8 +67,7 @@ class TestCreate:
 
     def test_a_failed_creation_leaves_nothing(self, contract: Contract) -> None:
         def check(arguments: tuple[str, Any, dict[str, str]]) -> None:
-            with pytest.raises(ds.DeltaSkipError):
-                contract.catalog.create_table("db.t", *arguments)
+            refuses(ds.DeltaSkipError, None, contract.catalog.create_table, "db.t", *arguments)
             assert not contract.catalog.table_exists("db.t") and names(contract) == []
             contract.catalog.create_table("db.t", SCHEMA)
 
@@ -97,10 +96,8 @@ class TestLoad:
     def test_the_version_at_a_time(self, contract: Contract) -> None:
         table = contract.catalog.create_table("db.t", SCHEMA)
         later = datetime.now(UTC) + timedelta(days=1)
-        with pytest.raises(ds.VersionNotFound):
-            contract.catalog.load_table("db.t", timestamp="2001-01-01")
-        with pytest.raises(ds.VersionNotFound):
-            contract.catalog.load_table("db.t", timestamp=later)
+        refuses(ds.VersionNotFound, None, contract.catalog.load_table, "db.t", timestamp="2001-01-01")
+        refuses(ds.VersionNotFound, None, contract.catalog.load_table, "db.t", timestamp=later)
         committed = datetime.fromtimestamp(table.history()[0].timestamp_ms / 1000, UTC)
         assert contract.catalog.load_table("db.t", timestamp=committed).version == 0
 
@@ -146,8 +143,7 @@ class TestDrop:
         assert contract.catalog.drop_table("db.t") is True
         assert not contract.catalog.table_exists("db.t") and names(contract) == []
         assert not contract.there(root)
-        with pytest.raises(ds.TableNotFound):
-            contract.catalog.load_table("db.t")
+        refuses(ds.TableNotFound, None, contract.catalog.load_table, "db.t")
 
     def test_a_table_that_does_not_exist(self, contract: Contract) -> None:
         assert contract.catalog.drop_table("db.t") is False
@@ -178,16 +174,14 @@ class TestRename:
     def test_a_table_keeps_its_rows_and_history(self, contract: Contract) -> None:
         if "rename" in contract.lacks:
             contract.catalog.create_table("db.t", SCHEMA)
-            with pytest.raises(ds.UnsupportedFeature, match="rename"):
-                contract.catalog.rename_table("db.t", "db.u")
+            refuses(ds.UnsupportedFeature, "rename", contract.catalog.rename_table, "db.t", "db.u")
             assert names(contract) == ["t"]
             return
         contract.catalog.create_table("db.t", SCHEMA).append(NUMBERS)
         contract.catalog.rename_table("db.t", "db.u")
         renamed = contract.catalog.load_table("db.u")
         assert (renamed.version, ids_of(renamed), names(contract)) == (1, [1, 2, 3], ["u"])
-        with pytest.raises(ds.TableNotFound):
-            contract.catalog.load_table("db.t")
+        refuses(ds.TableNotFound, None, contract.catalog.load_table, "db.t")
         contract.catalog.create_table("db.t", "x INT")
         assert len(contract.catalog.load_table("db.u").schema.fields) == 2
 
@@ -292,16 +286,13 @@ class TestNames:
 
     def test_text_that_is_no_name_is_refused(self, contract: Contract) -> None:
         def check(ident: Any) -> None:
-            with pytest.raises(ds.InvalidArgument):
-                contract.catalog.table_exists(ident)
-            with pytest.raises(ds.InvalidArgument):
-                contract.catalog.create_table(ident, SCHEMA)
+            refuses(ds.InvalidArgument, None, contract.catalog.table_exists, ident)
+            refuses(ds.InvalidArgument, None, contract.catalog.create_table, ident, SCHEMA)
 
         each(["", (), "a..b", "a b", ("db", "")], check)
 
     def test_what_is_no_text_is_refused(self, contract: Contract) -> None:
         def check(ident: Any) -> None:
-            with pytest.raises(ds.InvalidArgumentType):
-                contract.catalog.load_table(ident)
+            refuses(ds.InvalidArgumentType, None, contract.catalog.load_table, ident)
 
         each([None, 5, ("db", 5), {"db": "t"}], check)

@@ -5,6 +5,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.catalogs.located import LocatedCatalog
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
+from tests.each import refuses
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -54,8 +55,7 @@ def test_a_namespace_is_described(contract: Contract) -> None:
     assert (found.catalog, found.namespace, found.comment) == (contract.catalog.name, ("new",), "all of it")
     assert found.properties["k"] == "v"
     assert not {"comment", "location", "owner"} & found.properties.keys()
-    with pytest.raises(ds.NamespaceNotFound, match="nothing"):
-        contract.catalog.describe_namespace("nothing")
+    refuses(ds.NamespaceNotFound, "nothing", contract.catalog.describe_namespace, "nothing")
 
 
 def test_properties_are_changed_in_order(contract: Contract) -> None:
@@ -124,6 +124,5 @@ def test_no_new_namespace_has_the_name_of_a_folder_in_a_table(contract: Contract
     if not isinstance(catalog, LocatedCatalog):
         pytest.skip("the session decides about its names")
     for name in ("_delta_log", "_Delta_Log", "_change_data", "_symlink_format_manifest"):
-        with pytest.raises(ds.InvalidArgument, match=f"No namespace can be named {name}"):
-            catalog.create_namespace((name,))
+        refuses(ds.InvalidArgument, f"No namespace can be named {name}", catalog.create_namespace, (name,))
         assert not catalog.namespace_exists((name,))

@@ -10,6 +10,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, StorageError
 from deltaskip.storage import local
+from tests.each import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +52,7 @@ def test_a_purge_of_a_folder_that_holds_more_than_the_table_is_refused_and_the_e
                 catalog.register_table(name, str(place))
             else:
                 catalog.create_table(name, "id INT", properties={"location": str(place)})
-            with pytest.raises(StorageError, match="Refused to delete"):
-                catalog.drop_table(name, purge=True)
+            refuses(StorageError, "Refused to delete", catalog.drop_table, name, purge=True)
             assert catalog.load_table(name).version == 0
             assert catalog.drop_table(name) and ds.DeltaTable.exists(place)
         assert catalog.load_table("db.managed").version == 0
@@ -66,13 +66,11 @@ def test_a_purge_of_a_folder_that_is_no_table_any_more_is_refused_and_the_entry_
         catalog.create_table("db.t", "id INT", properties={"location": str(place)})
         shutil.rmtree(place)
         place.write_text("mine")
-        with pytest.raises(StorageError, match="not a Delta table"):
-            catalog.drop_table("db.t", purge=True)
+        refuses(StorageError, "not a Delta table", catalog.drop_table, "db.t", purge=True)
         place.unlink()
         (place / "photos").mkdir(parents=True)
         (place / "photos" / "keep.txt").write_text("mine")
-        with pytest.raises(StorageError, match="not a Delta table"):
-            catalog.drop_table("db.t", purge=True)
+        refuses(StorageError, "not a Delta table", catalog.drop_table, "db.t", purge=True)
         assert catalog.table_exists("db.t") and (place / "photos" / "keep.txt").read_text() == "mine"
         shutil.rmtree(place)
         assert catalog.drop_table("db.t", purge=True) and not catalog.table_exists("db.t")
@@ -85,8 +83,7 @@ def test_the_folder_of_a_table_gets_no_second_name_by_which_it_could_be_purged(t
         (tmp_path / "link").unlink(missing_ok=True)
         (tmp_path / "link").symlink_to(table.snapshot.root)
         for place in (table.uri, table.snapshot.root, f"{table.snapshot.root}/", str(tmp_path / "link")):
-            with pytest.raises(InvalidArgument, match="a table has one name only"):
-                catalog.register_table("db.alias", place)
+            refuses(InvalidArgument, "a table has one name only", catalog.register_table, "db.alias", place)
         with pytest.raises(InvalidArgument, match="a table has one name only"):
             catalog.create_table("db.inside", "id INT", properties={"location": f"{table.snapshot.root}/_delta_log/x"})
         assert [str(ident) for ident in catalog.list_tables("db")] == ["db.t"]
@@ -102,8 +99,7 @@ def test_a_location_that_somebody_has_changed_does_not_lead_a_drop_elsewhere(tmp
     [pointer] = (tmp_path / "wh" / "db").glob("*.table.json")
     for place in (str(other), f"{tmp_path}/own/../documents", f"file://{other}", f"{tmp_path}/own/../wh"):
         pointer.write_text(json.dumps({"location": place}))
-        with pytest.raises(StorageError, match="Refused to delete"):
-            catalog.drop_table("db.t", purge=True)
+        refuses(StorageError, "Refused to delete", catalog.drop_table, "db.t", purge=True)
     # Of a link the link goes.
     pointer.write_text(json.dumps({"location": str(tmp_path / "link")}))
     assert catalog.drop_table("db.t", purge=True)

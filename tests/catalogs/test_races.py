@@ -13,7 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import CommitConflict, DeltaTable, MaintenanceWarning, TableAlreadyExists, TableNotFound
-from tests.each import in_threads
+from tests.each import in_threads, refuses
 from tests.extent import extent
 
 DDL = "id BIGINT, v STRING"
@@ -114,8 +114,7 @@ def test_handles_and_staged_tables_are_of_the_table_that_they_named(tmp_path: Pa
             staged.commit_staged_changes,
             partial(table.alter, ds.AddColumn("c", "INT")),
         ):
-            with pytest.raises(TableNotFound):
-                change()
+            refuses(TableNotFound, None, change)
         assert catalog.load_table("db.t").scan().to_arrow().num_rows == 3 * commits
         assert catalog.load_table("db.t").version == commits
         catalog.drop_table("db.t")

@@ -15,6 +15,7 @@ from deltaskip.storage import parse_location
 from tests.catalogs.conftest import SESSION_KIND
 from tests.dml.tables import ids_of
 from tests.docs.generated import ROOT
+from tests.each import refuses
 from tests.extent import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -57,8 +58,7 @@ def test_a_renamed_table_stays_in_place_and_its_files_go_with_a_drop(catalog: ds
     for old, new in (("db.t", "db.u"), ("db.u", "other.v")):
         catalog.rename_table(old, new)
         assert catalog.load_table(new).snapshot.root == root
-        with pytest.raises(ds.TableNotFound):
-            catalog.load_table(old)
+        refuses(ds.TableNotFound, None, catalog.load_table, old)
     assert catalog.drop_table("other.v")
     assert not os.path.exists(root)
 
@@ -90,27 +90,22 @@ def test_letter_case_does_not_count_as_in_spark(catalog: ds.TransactionalTableCa
     catalog.create_table("db.Orders", "id BIGINT")
     assert names(catalog) == ["orders"]
     assert catalog.load_table("DB.ORDERS").version == 0
-    with pytest.raises(ds.TableAlreadyExists):
-        catalog.create_table("db.oRDERS", "id BIGINT")
+    refuses(ds.TableAlreadyExists, None, catalog.create_table, "db.oRDERS", "id BIGINT")
 
 
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("name", ["odd.name", "a b", "é", "x-y"])
 def test_names_that_spark_refuses_are_refused_without_files(catalog: ds.TransactionalTableCatalog, name: str) -> None:
     folder = parse_location(catalog.load_namespace("db")["location"])
-    with pytest.raises(ds.InvalidArgument, match="refuses the name"):
-        catalog.create_table(("db", name), "id BIGINT")
-    with pytest.raises(ds.InvalidArgument, match="refuses the name"):
-        catalog.create_namespace((name,))
+    refuses(ds.InvalidArgument, "refuses the name", catalog.create_table, ("db", name), "id BIGINT")
+    refuses(ds.InvalidArgument, "refuses the name", catalog.create_namespace, (name,))
     assert not catalog.table_exists(("db", name))
     assert not os.path.exists(folder) or os.listdir(folder) == []
 
 
 def test_namespaces_have_one_part(catalog: ds.TransactionalTableCatalog) -> None:
-    with pytest.raises(ds.UnsupportedFeature, match="one part"):
-        catalog.create_namespace("db.inner")
-    with pytest.raises(ds.NamespaceNotFound):
-        catalog.create_table("db.inner.t", "id BIGINT")
+    refuses(ds.UnsupportedFeature, "one part", catalog.create_namespace, "db.inner")
+    refuses(ds.NamespaceNotFound, None, catalog.create_table, "db.inner.t", "id BIGINT")
     assert not catalog.table_exists("db.inner.t")
     assert catalog.drop_table("db.inner.t") is False
 
@@ -123,10 +118,8 @@ def test_tables_of_other_formats_are_refused(catalog: ds.TransactionalTableCatal
         lambda: catalog.rename_table("db.parquet_one", "db.x"), lambda: catalog.drop_namespace("db", cascade=True),
         lambda: catalog.stage_create_or_replace("db.parquet_one", "id BIGINT"),
     ):  # fmt: skip
-        with pytest.raises(ds.UnsupportedFeature, match="its format is parquet: use Spark"):
-            use()
-    with pytest.raises(ds.TableAlreadyExists):
-        catalog.create_table("db.parquet_one", "id BIGINT")
+        refuses(ds.UnsupportedFeature, "its format is parquet: use Spark", use)
+    refuses(ds.TableAlreadyExists, None, catalog.create_table, "db.parquet_one", "id BIGINT")
     assert catalog_session.sql("SELECT count(*) FROM db.parquet_one").collect()[0][0] == 0
 
 
@@ -138,16 +131,13 @@ def test_views_are_no_tables_and_keep_their_names(catalog: ds.TransactionalTable
         assert (names(catalog), catalog.table_exists("db.v")) == (["t"], False)
     finally:
         catalog_session.catalog.dropTempView("temporary")
-    with pytest.raises(ds.TableNotFound):
-        catalog.load_table("db.v")
-    with pytest.raises(ds.TableAlreadyExists, match="table or view"):
-        catalog.create_table("db.v", "id BIGINT")
+    refuses(ds.TableNotFound, None, catalog.load_table, "db.v")
+    refuses(ds.TableAlreadyExists, "table or view", catalog.create_table, "db.v", "id BIGINT")
     assert catalog_session.sql("SELECT * FROM db.v").collect() == [(1,)]
     folder = parse_location(catalog.load_namespace("db")["location"])
     assert [name.partition("-")[0] for name in os.listdir(folder)] == ["t"]
     catalog.drop_table("db.t")
-    with pytest.raises(ds.NamespaceNotEmpty, match="views and functions"):
-        catalog.drop_namespace("db")
+    refuses(ds.NamespaceNotEmpty, "views and functions", catalog.drop_namespace, "db")
 
 
 def test_a_table_that_was_converted_is_delta(
@@ -155,16 +145,14 @@ def test_a_table_that_was_converted_is_delta(
 ) -> None:
     where = (tmp_path / "converted").as_uri()
     catalog_session.sql(f"CREATE TABLE db.t (id BIGINT) USING parquet LOCATION '{where}'")
-    with pytest.raises(ds.UnsupportedFeature):
-        catalog.load_table("db.t")
+    refuses(ds.UnsupportedFeature, None, catalog.load_table, "db.t")
     ds.DeltaTable.create(where, "id BIGINT").append(ROWS)
     assert ids_of(catalog.load_table("db.t")) == [1, 2, 3]
 
 
 def test_a_folder_that_a_catalog_manages_gets_no_second_name(catalog: ds.TransactionalTableCatalog) -> None:
     uri = catalog.create_table("db.t", "id BIGINT").uri
-    with pytest.raises(ds.UnsupportedFeature, match="clone"):
-        catalog.register_table("db.alias", uri)
+    refuses(ds.UnsupportedFeature, "clone", catalog.register_table, "db.alias", uri)
     assert names(catalog) == ["t"]
 
 
@@ -189,8 +177,7 @@ def test_namespaces_have_the_properties_of_spark(catalog: ds.TransactionalTableC
         catalog.alter_namespace("third", *changes)
     shown = {row[0]: row[1] for row in catalog_session.sql("DESCRIBE DATABASE EXTENDED third").collect()}
     assert shown["Comment"] == ("it's all" if KIND == "hive" else "new") and "(a,2)" in shown["Properties"]
-    with pytest.raises(ds.InvalidArgument, match="owner"):
-        catalog.alter_namespace("third", ds.SetProperty("owner", "me"))
+    refuses(ds.InvalidArgument, "owner", lambda: catalog.alter_namespace("third", ds.SetProperty("owner", "me")))
     if KIND == "connect":
         with pytest.raises(ds.UnsupportedFeature, match="Connect would not show"):
             catalog.alter_namespace("third", ds.SetProperty("c", "1), (d,2"))
@@ -200,8 +187,7 @@ def test_namespaces_have_the_properties_of_spark(catalog: ds.TransactionalTableC
 
 
 def test_the_default_database_stays(catalog: ds.TransactionalTableCatalog) -> None:
-    with pytest.raises((ds.CatalogError, ds.NamespaceNotEmpty)):
-        catalog.drop_namespace("default")
+    refuses((ds.CatalogError, ds.NamespaceNotEmpty), None, catalog.drop_namespace, "default")
     assert catalog.namespace_exists("default")
 
 
@@ -215,8 +201,7 @@ def test_names_of_delta_spark_s_api_see_the_same(catalog: ds.TransactionalTableC
     assert names(catalog) == ["built", "ours"]
     root = catalog.load_table("db.built").snapshot.root
     assert root.endswith("db.db/built")
-    with pytest.raises(ds.UnsupportedFeature, match="Spark manages its files"):
-        catalog.rename_table("db.built", "other.built")
+    refuses(ds.UnsupportedFeature, "Spark manages its files", catalog.rename_table, "db.built", "other.built")
     catalog.rename_table("db.built", "db.again")
     assert catalog.load_table("db.again").version == 0
     root = catalog.load_table("db.again").snapshot.root
@@ -239,13 +224,11 @@ class TestOpening:
         assert ("default",) in ds.catalog("spark:").list_namespaces()
 
     def test_nothing_follows_the_colon(self, catalog_session: Any) -> None:
-        with pytest.raises(ds.InvalidArgument, match="must be 'spark:', not"):
-            ds.catalog("spark:db", spark=catalog_session)
+        refuses(ds.InvalidArgument, "must be 'spark:', not", ds.catalog, "spark:db", spark=catalog_session)
 
     @pytest.mark.parametrize("session", ["spark", 1, object()])
     def test_what_is_no_session_is_refused(self, session: object) -> None:
-        with pytest.raises(ds.InvalidArgumentType):
-            ds.catalog("spark:", spark=session)
+        refuses(ds.InvalidArgumentType, None, ds.catalog, "spark:", spark=session)
 
     def test_there_must_be_a_session(self) -> None:
         code = "import deltaskip as ds\ntry: ds.catalog('spark:')\nexcept ds.InvalidArgument as error: print(error)"

@@ -15,6 +15,7 @@ from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import Lost, Refusal
 from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
+from tests.each import refuses
 
 __all__ = ["cat", "server"]
 
@@ -92,15 +93,13 @@ def test_dropping_a_managed_table_lets_the_server_delete_its_files(server: Unity
 def test_tables_are_renamed_in_their_schema_only(server: UnityServer, cat: UnityCatalog) -> None:
     cat.create_table("db.u", COLUMNS)
     cat.create_namespace("more")
-    with pytest.raises(ds.UnsupportedFeature, match=r"cannot move db\.u to another namespace, more"):
-        cat.rename_table("db.u", "more.u")
+    refuses(ds.UnsupportedFeature, r"cannot move db\.u to another namespace, more", cat.rename_table, "db.u", "more.u")
 
 
 def test_a_server_that_cannot_rename_is_named(cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.catalogs.unity_server.ENDPOINTS", [])
     cat.create_table("db.t", COLUMNS)
-    with pytest.raises(ds.UnsupportedFeature, match=r"cannot rename db\.t"):
-        cat.rename_table("db.t", "db.u")
+    refuses(ds.UnsupportedFeature, r"cannot rename db\.t", cat.rename_table, "db.t", "db.u")
 
 
 def test_without_a_catalog_names_have_three_parts(server: UnityServer) -> None:
@@ -114,28 +113,21 @@ def test_without_a_catalog_names_have_three_parts(server: UnityServer) -> None:
     assert ids_of(cat.load_table("more.s.t")) == [1] == ids_of(UnityCatalog(server.url, "more").load_table("s.t"))
     assert [str(each) for each in cat.list_tables("more.s")] == ["more.s.t"]
     assert cat.list_tables("more") == []
-    with pytest.raises(ds.NamespaceNotEmpty):
-        cat.drop_namespace("more")
+    refuses(ds.NamespaceNotEmpty, None, cat.drop_namespace, "more")
     assert cat.drop_namespace("more", cascade=True)
     assert cat.list_namespaces() == [("main",)]
-    with pytest.raises(ds.InvalidArgument, match=r"must be catalog\.schema\.table, not s\.t"):
-        cat.create_table("s.t", COLUMNS)
+    refuses(ds.InvalidArgument, r"must be catalog\.schema\.table, not s\.t", cat.create_table, "s.t", COLUMNS)
 
 
 def test_names_that_no_server_accepts_are_refused_for_new_tables_and_absent_otherwise(cat: UnityCatalog) -> None:
     for name in ("db.`a.b`", "db.`a b`", "db.`a/b`", f"db.{'x' * 256}"):
         assert not cat.table_exists(name)
         assert not cat.drop_table(name)
-        with pytest.raises(ds.TableNotFound):
-            cat.load_table(name)
-        with pytest.raises(ds.InvalidArgument, match="A name in Unity Catalog has at most 255 letters"):
-            cat.create_table(name, COLUMNS)
-    with pytest.raises(ds.NamespaceNotFound):
-        cat.create_table("a.b.c", COLUMNS)
-    with pytest.raises(ds.InvalidArgument):
-        cat.create_namespace(("a b",))
-    with pytest.raises(ds.InvalidArgument, match="no namespaces in schemas"):
-        cat.create_namespace("db.inner")
+        refuses(ds.TableNotFound, None, cat.load_table, name)
+        refuses(ds.InvalidArgument, "A name in Unity Catalog has at most 255 letters", cat.create_table, name, COLUMNS)
+    refuses(ds.NamespaceNotFound, None, cat.create_table, "a.b.c", COLUMNS)
+    refuses(ds.InvalidArgument, None, cat.create_namespace, ("a b",))
+    refuses(ds.InvalidArgument, "no namespaces in schemas", cat.create_namespace, "db.inner")
 
 
 def test_listings_of_many_pages_are_whole(server: UnityServer, cat: UnityCatalog) -> None:
@@ -159,8 +151,7 @@ def test_an_older_server_has_external_tables_only(server: UnityServer, cat: Unit
         cat.create_table("db.e", columns, properties={"location": str(tmp_path / "f")})
     with pytest.raises(ds.UnsupportedFeature, match=r"has no Delta API.*give db\.t a place with the property location"):
         cat.create_table("db.t", columns)
-    with pytest.raises(ds.UnsupportedFeature, match="cannot rename"):
-        cat.rename_table("db.e", "db.f")
+    refuses(ds.UnsupportedFeature, "cannot rename", cat.rename_table, "db.e", "db.f")
     assert [str(each) for each in cat.list_tables("db")] == ["db.e"]
     assert cat.drop_table("db.e") and not cat.drop_table("db.e")
 
@@ -188,8 +179,7 @@ def test_of_two_creations_of_a_name_the_second_fails_and_leaves_nothing(server: 
     with cat.stage_create("db.t", COLUMNS) as mine:
         mine.append(rows(1))
         cat.create_table("db.t", COLUMNS).append(rows(2))
-        with pytest.raises(ds.TableAlreadyExists):
-            mine.commit_staged_changes()
+        refuses(ds.TableAlreadyExists, None, mine.commit_staged_changes)
     assert ids_of(cat.load_table("db.t")) == [2]
     folders = list((server.root / "__unitystorage" / "tables").iterdir())
     assert folders == [server.table("main.db.t").folder]
@@ -228,10 +218,8 @@ def test_a_catalog_of_the_configuration_has_its_options(server: UnityServer, mon
 def test_a_catalog_that_does_not_exist_has_no_tables(server: UnityServer) -> None:
     cat = UnityCatalog(server.url, "nowhere")
     assert not cat.table_exists("db.t")
-    with pytest.raises(ds.TableNotFound):
-        cat.load_table("db.t")
-    with pytest.raises(ds.NamespaceNotFound):
-        cat.create_table("db.t", COLUMNS)
+    refuses(ds.TableNotFound, None, cat.load_table, "db.t")
+    refuses(ds.NamespaceNotFound, None, cat.create_table, "db.t", COLUMNS)
 
 
 def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,8 +233,7 @@ def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("url", ["", "localhost:8080", "ftp://host", "http://", "http://host?catalog=x"])
 def test_a_url_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ds.InvalidArgument, match="The URL of Unity Catalog must have the form https://host:8080"):
-        UnityClient(url)
+    refuses(ds.InvalidArgument, "The URL of Unity Catalog must have the form https://host:8080", UnityClient, url)
 
 
 def test_the_path_of_the_api_may_be_in_the_url(server: UnityServer) -> None:
@@ -259,8 +246,7 @@ def test_a_table_of_another_format_is_no_table_to_load(server: UnityServer, cat:
             raise Refusal(400, "UnsupportedTableFormatException", "not a Delta table")
 
     server.disturb = refuse
-    with pytest.raises(ds.UnsupportedFeature, match=r"db\.p is not a Delta table"):
-        cat.load_table("db.p")
+    refuses(ds.UnsupportedFeature, r"db\.p is not a Delta table", cat.load_table, "db.p")
 
 
 # Answers that no client should believe
@@ -296,8 +282,7 @@ def commit(version: int, name: str | None = None) -> dict[str, Any]:
     ],
 )
 def test_an_answer_that_contradicts_itself_is_refused(answer: dict[str, Any], message: str) -> None:
-    with pytest.raises(ds.CatalogError, match=message):
-        loaded(**answer)
+    refuses(ds.CatalogError, message, loaded, **answer)
 
 
 def test_commits_come_newest_first_and_are_kept_oldest_first() -> None:

@@ -23,7 +23,7 @@ from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
 from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
-from tests.each import in_threads
+from tests.each import in_threads, refuses
 from tests.noted import raising
 
 __all__ = ["cat", "server"]
@@ -183,14 +183,12 @@ def test_files_of_versions_after_the_latest_are_ignored(server: UnityServer, cat
 def test_a_version_that_nobody_has_is_a_damaged_log(server: UnityServer, cat: UnityCatalog) -> None:
     cat.create_table("db.t", COLUMNS)
     server.table("main.db.t").latest = 3
-    with pytest.raises(ds.CorruptLog, match="says that version 3 is the latest, and neither the catalog nor"):
-        cat.load_table("db.t")
+    refuses(ds.CorruptLog, "says that version 3 is the latest, and neither the catalog nor", cat.load_table, "db.t")
 
 
 def test_by_path_the_table_is_refused_and_the_message_names_the_catalog(cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
-    with pytest.raises(ds.UnsupportedFeature, match=r"cannot be opened by its path.*unity:URL.*load_table"):
-        ds.DeltaTable(table.uri)
+    refuses(ds.UnsupportedFeature, r"cannot be opened by its path.*unity:URL.*load_table", ds.DeltaTable, table.uri)
     with pytest.raises(ds.UnsupportedFeature, match="catalogManaged"):
         ds.DeltaTable.create(
             Path(table.snapshot.root).parent / "u", COLUMNS, properties={"delta.feature.catalogManaged": "supported"}
@@ -221,8 +219,7 @@ def test_a_commit_that_conflicts_with_the_winner_leaves_nothing(server: UnitySer
     mine = cat.load_table("db.t").transaction(read="true")
     mine.append(rows(3))
     table.delete("id = 1")
-    with pytest.raises(ds.CommitConflict):
-        mine.commit()
+    refuses(ds.CommitConflict, None, mine.commit)
     mine.discard()
     assert len(log(table, "_staged_commits/*.json")) == 2
     assert ids(cat.load_table("db.t")) == [2]
@@ -315,8 +312,7 @@ def test_a_commit_that_was_not_proposed_leaves_no_file(
 
             failing.setattr("deltaskip.catalogs.unity.client._pause", lambda *_: False)
             failing.setattr(requests.Session, "request", unreachable)
-        with pytest.raises(ds.DeltaSkipError):
-            table.append(rows(2))
+        refuses(ds.DeltaSkipError, None, table.append, rows(2))
     assert files(table) == before and ("POST", PATH) not in server.requests
     table.append(rows(3))
     assert ids(cat.load_table("db.t")) == [1, 3]
@@ -339,14 +335,12 @@ def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_i
             lost(when, method, path, body)
 
         server.disturb = silent
-        with pytest.raises(ds.CatalogError, match="not known whether the catalog has ratified version 1"):
-            transaction.commit()
+        refuses(ds.CatalogError, "not known whether the catalog has ratified version 1", transaction.commit)
         server.disturb = lambda *_: None
         failing.setattr("deltaskip.txn.commit_loop.read_winners", raising(ds.StorageError("slow")))
         # The second attempt surely fails, which says nothing about the first.
         failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
-        with pytest.raises(ds.DeltaSkipError):
-            transaction.commit()
+        refuses(ds.DeltaSkipError, None, transaction.commit)
     transaction.discard()
     assert ids(cat.load_table("db.t")) == [1]
 
@@ -359,8 +353,7 @@ def test_a_commit_of_an_external_table_that_the_disk_refuses_leaves_no_file(
     before = set((tmp_path / "e").rglob("*.parquet"))
     with monkeypatch.context() as failing:
         failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
-        with pytest.raises(ds.StorageError):
-            table.append(rows(2))
+        refuses(ds.StorageError, None, table.append, rows(2))
     assert set((tmp_path / "e").rglob("*.parquet")) == before
 
 
@@ -399,11 +392,9 @@ def test_a_stale_etag_is_renewed_if_the_version_is_still_free(server: UnityServe
 def test_a_table_of_the_same_name_that_took_its_place_is_not_written_to(server: UnityServer, cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
     cat.drop_table("db.t")
-    with pytest.raises(ds.TableNotFound, match=r"main\.db\.t was dropped or renamed in its catalog"):
-        table.append(rows(1))
+    refuses(ds.TableNotFound, r"main\.db\.t was dropped or renamed in its catalog", table.append, rows(1))
     other = cat.create_table("db.t", COLUMNS)
-    with pytest.raises(ds.TableNotFound, match=r"main\.db\.t was replaced by another table"):
-        table.append(rows(1))
+    refuses(ds.TableNotFound, r"main\.db\.t was replaced by another table", table.append, rows(1))
     assert ids(other.refresh()) == []
 
 
@@ -422,10 +413,8 @@ def test_what_the_catalog_knows_the_table_by_cannot_be_changed(cat: UnityCatalog
         table.alter(SetProperty("io.unitycatalog.tableId", "x"))
     with pytest.raises(ds.InvalidCommit, match=r"changes the property delta\.checkpointPolicy, which .* to be 'v2'"):
         table.alter(RemoveProperty("delta.checkpointPolicy"))
-    with pytest.raises(ds.InvalidCommit, match="requires"):
-        table.drop_feature("deletionVectors")
-    with pytest.raises(ds.DeltaSkipError):
-        table.alter(SetProperty("delta.enableInCommitTimestamps", "false"))
+    refuses(ds.InvalidCommit, "requires", table.drop_feature, "deletionVectors")
+    refuses(ds.DeltaSkipError, None, lambda: table.alter(SetProperty("delta.enableInCommitTimestamps", "false")))
     assert table.refresh().version == 0
 
 
@@ -444,8 +433,7 @@ def test_rule_68_maintenance_needs_the_catalog_s_permission(server: UnityServer,
     for number in range(3):
         table.append(rows(number))
     for act in (table.optimize, table.vacuum, table.clean_up_log):
-        with pytest.raises(ds.UnsupportedFeature, match="does not permit"):
-            act()
+        refuses(ds.UnsupportedFeature, "does not permit", act)
     server.permitted = ["DATA_REORGANIZATION", "DATA_CLEANUP", "METADATA_CLEANUP"]
     table = cat.load_table("db.t")
     assert table.optimize().version == 4
@@ -591,8 +579,7 @@ def test_what_the_server_cannot_keep_is_refused_first(server: UnityServer, cat: 
             lambda given=given: cat.create_namespace("long", given),
             lambda given=given: cat.alter_namespace("db", *(SetProperty(*each) for each in given.items())),
         ):
-            with pytest.raises(ds.InvalidArgument, match="too long for Unity Catalog"):
-                act()
+            refuses(ds.InvalidArgument, "too long for Unity Catalog", act)
     assert not Path(place).exists() and not cat.namespace_exists("long")
     assert server.table("main.db.t").latest == 0
     assert not any((Path(table.snapshot.root) / "_delta_log" / "_staged_commits").glob("*.json"))
@@ -607,8 +594,7 @@ def test_the_log_keeps_properties_the_server_cannot(server: UnityServer, cat: Un
     kept = server.table("main.db.e").properties
     assert table.properties["note"] == LONG and kept["short"] == "s" and "note" not in kept
     other = ds.DeltaTable.create(tmp_path / "f", COLUMNS, properties={"note": LONG})
-    with pytest.raises(ds.InvalidArgument, match=r"the property note of db\.f is too long"):
-        cat.register_table("db.f", other.uri)
+    refuses(ds.InvalidArgument, r"the property note of db\.f is too long", cat.register_table, "db.f", other.uri)
     assert not cat.table_exists("db.f")
 
 
@@ -641,8 +627,7 @@ def test_a_namespace_is_dropped_by_one_request_or_not_at_all(server: UnityServer
             raise left.pop()
 
     server.disturb = disturb
-    with pytest.raises(ds.CatalogError, match="no right to drop"):
-        cat.drop_namespace("n", cascade=True)
+    refuses(ds.CatalogError, "no right to drop", cat.drop_namespace, "n", cascade=True)
     assert ids(cat.load_table("n.a")) == [1] == ids(cat.load_table("n.b"))
     deletes = server.count("DELETE", "")
     assert cat.drop_namespace("n", cascade=True) and not cat.namespace_exists("n")
@@ -659,8 +644,7 @@ def test_a_pickled_table_has_no_token(server: UnityServer, monkeypatch: pytest.M
         assert b"sEcReT" not in pickled and b"sEcReT-token" in whole and b"sEcReT-key" in whole
         assert ids(pickle.loads(whole)) == [1, 2]
         again, scan = pickle.loads(pickled)
-        with pytest.raises(ds.StorageError, match="does not contain the token of the catalog, aws_secret_access_key"):
-            again.refresh()
+        refuses(ds.StorageError, "does not contain the token of the catalog, aws_secret_access_key", again.refresh)
         monkeypatch.setenv("DELTASKIP_CATALOG__MAIN__TOKEN", "sEcReT-token")
         assert ids(again) == [1, 2] and scan.to_arrow()["id"].to_pylist() == [2]
         again.append(rows(3))
@@ -669,8 +653,7 @@ def test_a_pickled_table_has_no_token(server: UnityServer, monkeypatch: pytest.M
     pickled = pickle.dumps(mine.load_table("db.t").with_secrets())
     mine.drop_table("db.t")
     mine.create_table("db.t", COLUMNS).append(rows(9))
-    with pytest.raises(ds.TableNotFound, match="replaced by another table in its catalog"):
-        pickle.loads(pickled).refresh()
+    refuses(ds.TableNotFound, "replaced by another table in its catalog", lambda: pickle.loads(pickled).refresh())
 
 
 def test_trees_are_commits_through_the_catalog(server: UnityServer, cat: UnityCatalog) -> None:

@@ -12,7 +12,7 @@ import deltaskip as ds
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.errors import CatalogError, InvalidArgument, StorageError
 from tests.catalogs.unity_server import UnityServer, unity_server
-from tests.each import each
+from tests.each import each, refuses
 
 CLIENT: dict[str, Any] = {"client_id": "robot:1", "client_secret": "s3cr3t +/%&of a robot"}
 
@@ -71,11 +71,9 @@ def test_what_is_refused_is_said_without_the_secret(server: UnityServer) -> None
         cat.list_namespaces()
     assert "another secret" not in str(caught.value) and "client_secret" in str(caught.value)
     nowhere = UnityCatalog(server.url, "main", **CLIENT, token_url=f"{server.url}/elsewhere")
-    with pytest.raises(CatalogError, match=r"POST http://\S+/elsewhere: 404"):
-        nowhere.list_namespaces()
+    refuses(CatalogError, r"POST http://\S+/elsewhere: 404", nowhere.list_namespaces)
     gone = UnityCatalog(server.url, "main", **CLIENT, token_url="http://127.0.0.1:9/token")
-    with pytest.raises(CatalogError, match=r"POST http://127\.0\.0\.1:9/token: the token server cannot be reached"):
-        gone.list_namespaces()
+    refuses(CatalogError, r"POST http://127\.0\.0\.1:9/token: the token server cannot be reached", gone.list_namespaces)
 
 
 def test_a_client_is_whole_and_has_no_token_of_its_own() -> None:
@@ -94,8 +92,7 @@ def test_a_client_is_whole_and_has_no_token_of_its_own() -> None:
         check,
     )
     for wrong in ({"token_url": "host/token"}, {"client_id": ""}, {"client_secret": " "}):
-        with pytest.raises(InvalidArgument, match=next(iter(wrong))):
-            UnityCatalog("http://127.0.0.1:9", "main", **{**CLIENT, **wrong})
+        refuses(InvalidArgument, next(iter(wrong)), UnityCatalog, "http://127.0.0.1:9", "main", **{**CLIENT, **wrong})
 
 
 def test_a_client_can_be_configured_and_pickled(server: UnityServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,8 +105,7 @@ def test_a_client_can_be_configured_and_pickled(server: UnityServer, monkeypatch
     assert pickle.loads(pickled).refresh().version == 0
     monkeypatch.delenv("DELTASKIP_CATALOG__UC__CLIENT_SECRET")
     assert pickle.loads(whole).refresh().version == 0
-    with pytest.raises(StorageError, match="does not contain the client_secret of the catalog"):
-        pickle.loads(pickled).refresh()
+    refuses(StorageError, "does not contain the client_secret of the catalog", lambda: pickle.loads(pickled).refresh())
 
 
 def test_errors_name_the_whole_url(server: UnityServer) -> None:

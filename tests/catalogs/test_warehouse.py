@@ -15,6 +15,7 @@ from deltaskip.catalogs.warehouse import WarehouseCatalog, folder_name, name_of
 from deltaskip.storage import LocalStorage
 from tests.catalogs.contract import NUMBERS, SCHEMA
 from tests.dml.tables import ids_of
+from tests.each import refuses
 from tests.extent import extent
 from tests.looped import looped
 from tests.noted import noted
@@ -45,8 +46,7 @@ def test_folders_that_stand_for_no_name(folder: str) -> None:
 
 
 def test_a_name_that_is_too_long_is_refused(warehouse: WarehouseCatalog) -> None:
-    with pytest.raises(ds.InvalidArgument, match="too long"):
-        warehouse.create_table(("db", "ä" * 100), SCHEMA)
+    refuses(ds.InvalidArgument, "too long", warehouse.create_table, ("db", "ä" * 100), SCHEMA)
 
 
 def test_the_folders_are_those_of_the_documentation(warehouse: WarehouseCatalog, tmp_path: Path) -> None:
@@ -79,8 +79,7 @@ def test_a_table_whose_first_commits_were_deleted_exists(warehouse: WarehouseCat
     assert warehouse.table_exists("db.t")
     assert [str(ident) for ident in warehouse.list_tables("db")] == ["db.t"]
     assert ids_of(warehouse.load_table("db.t")) == [1, 2, 3]
-    with pytest.raises(ds.TableAlreadyExists):
-        warehouse.create_table("db.t", SCHEMA)
+    refuses(ds.TableAlreadyExists, None, warehouse.create_table, "db.t", SCHEMA)
     assert warehouse.drop_table("db.t")
 
 
@@ -100,12 +99,9 @@ def test_a_late_commit_to_a_dropped_table_does_not_come_back(warehouse: Warehous
 def test_a_table_and_a_namespace_do_not_share_a_folder(warehouse: WarehouseCatalog) -> None:
     warehouse.create_namespace("db.inner")
     warehouse.create_table("db.t", SCHEMA)
-    with pytest.raises(ds.TableAlreadyExists, match="namespace"):
-        warehouse.create_table("db.inner", SCHEMA)
-    with pytest.raises(ds.TableAlreadyExists, match="namespace"):
-        warehouse.rename_table("db.t", "db.inner")
-    with pytest.raises(ds.NamespaceAlreadyExists, match="table"):
-        warehouse.create_namespace("db.t")
+    refuses(ds.TableAlreadyExists, "namespace", warehouse.create_table, "db.inner", SCHEMA)
+    refuses(ds.TableAlreadyExists, "namespace", warehouse.rename_table, "db.t", "db.inner")
+    refuses(ds.NamespaceAlreadyExists, "table", warehouse.create_namespace, "db.t")
     assert warehouse.load_table("db.t").version == 0
     assert not warehouse.namespace_exists("db.t")
 
@@ -114,11 +110,9 @@ def test_files_of_an_unfinished_creation_keep_their_namespace(warehouse: Warehou
     warehouse.create_table("db.t", SCHEMA)
     staged = warehouse.stage_create("db.u", SCHEMA)
     staged.append(NUMBERS)
-    with pytest.raises(ds.TableAlreadyExists, match="being created"):
-        warehouse.rename_table("db.t", "db.u")
+    refuses(ds.TableAlreadyExists, "being created", warehouse.rename_table, "db.t", "db.u")
     warehouse.drop_table("db.t")
-    with pytest.raises(ds.NamespaceNotEmpty, match="being created"):
-        warehouse.drop_namespace("db")
+    refuses(ds.NamespaceNotEmpty, "being created", warehouse.drop_namespace, "db")
     assert ids_of(staged.commit_staged_changes()) == [1, 2, 3]
 
 
@@ -126,20 +120,17 @@ def test_a_damaged_file_is_named(warehouse: WarehouseCatalog, tmp_path: Path) ->
     pointer, marker = tmp_path / "wh/db/t.table.json", tmp_path / "wh/db/_namespace.json"
     for text in ("{", "[]", "{}", '{"location": 5}'):
         pointer.write_text(text)
-        with pytest.raises(ds.CatalogError, match=r"t\.table\.json"):
-            warehouse.load_table("db.t")
+        refuses(ds.CatalogError, r"t\.table\.json", warehouse.load_table, "db.t")
     for text in ("{", "[]", '{"properties": 5}', '{"properties": {"a": 5}}'):
         marker.write_text(text)
-        with pytest.raises(ds.CatalogError, match=r"_namespace\.json"):
-            warehouse.load_namespace("db")
+        refuses(ds.CatalogError, r"_namespace\.json", warehouse.load_namespace, "db")
 
 
 def test_a_registered_table_whose_files_are_gone_is_not_found(warehouse: WarehouseCatalog, tmp_path: Path) -> None:
     ds.DeltaTable.create(tmp_path / "t", SCHEMA)
     warehouse.register_table("db.t", str(tmp_path / "t"))
     shutil.rmtree(tmp_path / "t")
-    with pytest.raises(ds.TableNotFound):
-        warehouse.load_table("db.t")
+    refuses(ds.TableNotFound, None, warehouse.load_table, "db.t")
     assert warehouse.drop_table("db.t", purge=True)
 
 

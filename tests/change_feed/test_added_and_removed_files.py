@@ -13,6 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, VersionNotFound
 from tests.dml.tables import DDL, rows
+from tests.each import refuses
 
 VECTORS = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "3"}
 
@@ -88,16 +89,11 @@ def test_versions_that_cannot_be_listed_are_refused(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path, "id INT")
     for first in range(3):
         table.append(pa.table({"id": pa.array([first], pa.int32())}))
-    with pytest.raises(VersionNotFound, match="refresh"):
-        table.files_since(4)
-    with pytest.raises(InvalidArgument, match="0 or greater"):
-        table.files_since(-1)
-    with pytest.raises(InvalidArgumentType, match="int"):
-        table.files_since(None)
-    with pytest.raises(InvalidArgument, match="time zone"):
-        table.files_since(0, time_zone="Nowhere")
+    refuses(VersionNotFound, "refresh", table.files_since, 4)
+    refuses(InvalidArgument, "0 or greater", table.files_since, -1)
+    refuses(InvalidArgumentType, "int", table.files_since, None)
+    refuses(InvalidArgument, "time zone", table.files_since, 0, time_zone="Nowhere")
     table.checkpoint()
     (tmp_path / "_delta_log" / f"{1:020}.json").unlink()
-    with pytest.raises(VersionNotFound, match="cleaned up"):
-        table.files_since(0)
+    refuses(VersionNotFound, "cleaned up", table.files_since, 0)
     assert table.files_since(1).num_rows == 2

@@ -16,6 +16,7 @@ from deltaskip import DeltaTable
 from deltaskip.errors import InvalidArgument, SchemaError, StorageError
 from tests.change_feed.test_change_rows import FEED, INSERTS, VECTORS, counted
 from tests.dml.tables import DDL, rows, rows_of
+from tests.each import refuses
 from tests.extent import some
 
 IDS = {"delta.enableRowTracking": "true"}
@@ -268,16 +269,12 @@ def test_values_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 def test_versions_without_row_ids_are_refused(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", DDL)
     table.append(rows(range(3)))
-    with pytest.raises(InvalidArgument, match=r"version 0 of .* neither delta.enableChangeDataFeed nor .* was true"):
-        table.changes()
-    with pytest.raises(InvalidArgument, match=r"delta.enableRowTracking was not true: .* or pass source='rows'"):
-        table.changes(net=True)
+    refuses(InvalidArgument, r"version 0 of .* neither delta.enableChangeDataFeed nor .* was true", table.changes)
+    refuses(InvalidArgument, r"delta.enableRowTracking was not true: .* or pass source='rows'", table.changes, net=True)
     with pytest.raises(InvalidArgument, match=r"because delta.enableChangeDataFeed was not true: set delta.enable"):
         table.changes(source="feed")
-    with pytest.raises(InvalidArgument, match=r"leave out source='feed'"):
-        made(tmp_path / "u").changes(net=True, source="feed")
-    with pytest.raises(InvalidArgument, match=r"source must be auto, feed or rows, not 'log'"):
-        table.changes(source="log")
+    refuses(InvalidArgument, r"leave out source='feed'", lambda: made(tmp_path / "u").changes(net=True, source="feed"))
+    refuses(InvalidArgument, r"source must be auto, feed or rows, not 'log'", table.changes, source="log")
 
 
 def test_ids_that_came_late_are_ids(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from deltaskip.errors import (
 from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING, DataType, StructField, StructType
 from tests.builder import metadata, protocol_of
 from tests.change_feed.feeds import ON, SCHEMA, Feed
+from tests.each import refuses
 from tests.log.builder import add, log_name
 from tests.looped import looped
 
@@ -104,8 +105,7 @@ def test_a_table_is_polled_for_newer_versions(tmp_path: Path) -> None:
     ],
 )
 def test_a_range_outside_of_the_versions_is_refused(timed: DeltaTable, given: Any, message: str) -> None:
-    with pytest.raises(VersionNotFound, match=message):
-        timed.changes(*given)
+    refuses(VersionNotFound, message, timed.changes, *given)
 
 
 @pytest.mark.parametrize(
@@ -117,18 +117,14 @@ def test_a_range_outside_of_the_versions_can_be_allowed(timed: DeltaTable, given
 
 @pytest.mark.parametrize("given", [(3, 2), (moment(3), moment(2)), (3, moment(2)), (moment(2.5), 2)])
 def test_an_end_before_the_start_is_refused(timed: DeltaTable, given: Any) -> None:
-    with pytest.raises(InvalidArgument, match="end must not be before start"):
-        timed.changes(*given)
+    refuses(InvalidArgument, "end must not be before start", timed.changes, *given)
 
 
 @pytest.mark.parametrize("wrong", [2.5, True, b"1", object()])
 def test_other_types_are_refused(timed: DeltaTable, wrong: Any) -> None:
-    with pytest.raises(InvalidArgumentType, match="start must be an int, a datetime, a date or a str"):
-        timed.changes(wrong)
-    with pytest.raises(InvalidArgument, match="end must be ISO 8601 text"):
-        timed.changes(0, "yesterday")
-    with pytest.raises(InvalidArgument, match="start must be 0 or greater"):
-        timed.changes(-1)
+    refuses(InvalidArgumentType, "start must be an int, a datetime, a date or a str", timed.changes, wrong)
+    refuses(InvalidArgument, "end must be ISO 8601 text", timed.changes, 0, "yesterday")
+    refuses(InvalidArgument, "start must be 0 or greater", timed.changes, -1)
 
 
 def test_in_commit_timestamps_are_the_times(tmp_path: Path) -> None:
@@ -148,14 +144,11 @@ def test_versions_without_the_feed_are_refused_by_name(tmp_path: Path, off: dict
     feed.commit(add("a"))
     feed.commit(metadata(SCHEMA, configuration=off))
     feed.commit(add("b"))
-    with pytest.raises(InvalidArgument, match=r"version 2 of .* were not recorded.* to true"):
-        feed.table.changes(0)
-    with pytest.raises(InvalidArgument, match=r"version 3 of .* were not recorded"):
-        feed.table.changes(3)
+    refuses(InvalidArgument, r"version 2 of .* were not recorded.* to true", feed.table.changes, 0)
+    refuses(InvalidArgument, r"version 3 of .* were not recorded", feed.table.changes, 3)
     assert bounds(feed.table, 0, 1) == (0, 1)
     feed.commit(metadata(SCHEMA, configuration=ON), add("c"))
-    with pytest.raises(InvalidArgument, match=r"version 2 of .*pass start=4 or later"):
-        feed.table.changes(0)
+    refuses(InvalidArgument, r"version 2 of .*pass start=4 or later", feed.table.changes, 0)
     assert bounds(feed.table, 4) == (4, 4)
 
 
@@ -174,8 +167,7 @@ def test_cleaned_up_commits_are_named(tmp_path: Path) -> None:
         ],
     )
     feed.log.clean_up(3)
-    with pytest.raises(VersionNotFound, match=r"changes of version 1: .* version 3 is the first"):
-        feed.table.changes(1)
+    refuses(VersionNotFound, r"changes of version 1: .* version 3 is the first", feed.table.changes, 1)
     assert bounds(feed.table, 3) == (3, 4)
     assert bounds(feed.table, datetime(2000, 1, 1, tzinfo=UTC)) == (3, 4)
 
@@ -201,8 +193,7 @@ def test_a_missing_commit_in_between_is_corrupt(tmp_path: Path, in_commit: str) 
     table = feed.table
     (feed.log.log / log_name(2, "json")).unlink()
     for start in (1, 2):
-        with pytest.raises(CorruptLog, match=r"00000000000000000002.json \(version 2\) is missing"):
-            table.changes(start)
+        refuses(CorruptLog, r"00000000000000000002.json \(version 2\) is missing", table.changes, start)
 
 
 @pytest.mark.parametrize("checkpoint", range(1, 5))
@@ -240,8 +231,7 @@ def test_protocols_of_the_range_are_checked(tmp_path: Path) -> None:
         }
     )
     feed.commit({"protocol": protocol_of(("changeDataFeed",))}, add("a"))
-    with pytest.raises(UnsupportedFeature, match="new"):
-        feed.table.changes(0)
+    refuses(UnsupportedFeature, "new", feed.table.changes, 0)
     assert bounds(feed.table, 2) == (2, 2)
 
 
@@ -327,15 +317,13 @@ def test_types_may_widen_and_integers_get_narrower(tmp_path: Path, old: DataType
     if allowed:
         assert bounds(feed.table) == (0, 3)
     else:
-        with pytest.raises(SchemaError, match="The type of column 'A' changed from bigint to"):
-            feed.table.changes()
+        refuses(SchemaError, "The type of column 'A' changed from bigint to", feed.table.changes)
 
 
 def test_a_change_of_the_partitioning_is_refused(tmp_path: Path) -> None:
     feed = Feed(tmp_path, SCHEMA)
     feed.commit(metadata(SCHEMA, configuration=ON, partitionColumns=["id"]))
-    with pytest.raises(SchemaError, match="The partition columns changed between version 0 and version 1"):
-        feed.table.changes(0)
+    refuses(SchemaError, "The partition columns changed between version 0 and version 1", feed.table.changes, 0)
 
 
 def test_rows_that_a_new_schema_or_partitioning_replaces_are_not_read_with_it(tmp_path: Path) -> None:
@@ -350,11 +338,9 @@ def test_rows_that_a_new_schema_or_partitioning_replaces_are_not_read_with_it(tm
         table.changes(4)
     new = pa.table({"id": pa.array([9], pa.int32()), "q": ["z"]})
     table.overwrite(new, schema_mode="replace", partition_by=["id"])
-    with pytest.raises(SchemaError, match="The partition columns changed between version 4 and version 5"):
-        table.changes(5)
+    refuses(SchemaError, "The partition columns changed between version 4 and version 5", table.changes, 5)
     table.overwrite(pa.table({"id": ["a"], "q": ["z"]}), schema_mode="replace", partition_by=["id"])
-    with pytest.raises(SchemaError, match="The type of column 'id' changed from int to string between version 5"):
-        table.changes(6)
+    refuses(SchemaError, "The type of column 'id' changed from int to string between version 5", table.changes, 6)
     table.overwrite(pa.table({"id": ["b"], "q": ["z"], "n": [1]}), schema_mode="replace", partition_by=["id"])
     found = table.changes(7).to_arrow().select(["id", "n", "_change_type"]).to_pylist()
     assert sorted(map(tuple, map(dict.values, found))) == [("a", None, "delete"), ("b", 1, "insert")]
@@ -363,8 +349,7 @@ def test_rows_that_a_new_schema_or_partitioning_replaces_are_not_read_with_it(tm
 def test_columns_of_the_feed_are_reserved(tmp_path: Path) -> None:
     """Rule 48."""
     feed = Feed(tmp_path, StructType((StructField("_Commit_version", LONG),)))
-    with pytest.raises(SchemaError, match="has a column '_Commit_version'"):
-        feed.table.changes(0)
+    refuses(SchemaError, "has a column '_Commit_version'", feed.table.changes, 0)
 
 
 def test_a_feed_is_shown_with_its_range(timed: DeltaTable) -> None:

@@ -16,7 +16,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import CommitConflict, InvalidArgumentType, RowViolation, SchemaError, WriteWarning
 from tests.dml.tables import info_of
-from tests.each import in_threads
+from tests.each import in_threads, refuses
 from tests.killed_steps import killed_at_each_step
 
 UTC = datetime.UTC
@@ -68,8 +68,7 @@ def test_arrow_data_of_every_kind_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [None, 1, "x", object()])
 def test_other_data_is_refused_by_name(tmp_path: Path, data: object) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
-    with pytest.raises(InvalidArgumentType, match=r"data must be a DataFrame of Spark, .*or Arrow data"):
-        table.append(data)
+    refuses(InvalidArgumentType, r"data must be a DataFrame of Spark, .*or Arrow data", table.append, data)
 
 
 def test_partitions_defaults_generated_and_identity_columns(tmp_path: Path) -> None:
@@ -110,12 +109,9 @@ def test_a_violated_rule_names_itself_and_a_row_and_leaves_nothing(tmp_path: Pat
         ({"id": [1, None]}, r"The column id of .* is NOT NULL.*id=None"),
         ({"x": ["abc", "defg"]}, r"varchar\(3\).*x='defg'"),
     ]:
-        with pytest.raises(RowViolation, match=message):
-            table.append(pa.table({**good, **broken}))
-    with pytest.raises(SchemaError, match="no column y"):
-        table.append(pa.table({**good, "y": [1, 2]}))
-    with pytest.raises(SchemaError, match="lack the column id"):
-        table.append(pa.table({"p": ["a"]}))
+        refuses(RowViolation, message, table.append, pa.table({**good, **broken}))
+    refuses(SchemaError, "no column y", table.append, pa.table({**good, "y": [1, 2]}))
+    refuses(SchemaError, "lack the column id", table.append, pa.table({"p": ["a"]}))
     assert _files(table) == set()
     assert table.append(pa.table(good)).version == 1
 
@@ -193,8 +189,7 @@ def test_a_stream_cannot_be_written_twice_and_says_so(tmp_path: Path) -> None:
         other.append(pa.Table.from_batches([batch]))
         yield batch
 
-    with pytest.raises(CommitConflict):
-        table.append(pa.RecordBatchReader.from_batches(batch.schema, batches()))
+    refuses(CommitConflict, None, lambda: table.append(pa.RecordBatchReader.from_batches(batch.schema, batches())))
     assert len(_files(table)) == 1
 
 

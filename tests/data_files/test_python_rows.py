@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import deltaskip as ds
 from deltaskip.data_files import data
 from deltaskip.errors import DeltaSkipError
+from tests.each import refuses
 
 COLUMNS = (
     "id INT, n STRING DEFAULT 'x', ts TIMESTAMP, d DATE, p DECIMAL(5,2), s STRUCT<d: DATE, t: TIMESTAMP>, l ARRAY<INT>"
@@ -72,10 +73,8 @@ def test_what_has_no_one_type_is_refused_by_name(tmp_path: Path) -> None:
         ([{"id": 1}, None], "a list of dicts such as"),
         ({}, "data is empty"),
     ):
-        with pytest.raises(DeltaSkipError, match=says):
-            table.append(rows)
-    with pytest.raises(DeltaSkipError, match="source is empty"):
-        table.merge([], "target.id = source.id")
+        refuses(DeltaSkipError, says, table.append, rows)
+    refuses(DeltaSkipError, "source is empty", table.merge, [], "target.id = source.id")
     assert table.refresh().version == 0
 
 
@@ -154,8 +153,7 @@ def test_times_of_pandas_keep_nanoseconds_or_are_refused(tmp_path: Path) -> None
         ("ARRAY<TIMESTAMP_NANOS>", [{"x": [time]}]), ("INTERVAL DAY TO SECOND", [{"x": pd.Timedelta(789, "ns")}]),
     )):  # fmt: skip
         table = ds.DeltaTable.create(tmp_path / str(number), f"x {declared}")
-        with pytest.raises(DeltaSkipError, match=r"x.* of data has times of pandas with nanoseconds"):
-            table.append(rows)
+        refuses(DeltaSkipError, r"x.* of data has times of pandas with nanoseconds", table.append, rows)
     table = ds.DeltaTable.create(tmp_path / "t", "x TIMESTAMP_NANOS")
     table.append(pd.DataFrame({"x": [time]}))
     table.append([{"x": time.floor("us")}])

@@ -18,6 +18,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 import deltaskip as ds
 from deltaskip import errors
 from deltaskip.delta import DeltaTable, IdentityGenerator
+from tests.each import refuses
 
 pytestmark = pytest.mark.spark
 
@@ -198,8 +199,7 @@ def test_arguments_of_wrong_types(spark: Any, tmp_path: Path, method: str, argum
 def test_arguments_of_wrong_values(spark: Any) -> None:
     builder = DeltaTable.create(spark)
     for text in ("1", "nope", "int NOT NULL", "int COMMENT 'x'", "int, b int"):
-        with pytest.raises(ParseException, match="type of the column a cannot be parsed"):
-            builder.addColumn("a", text)
+        refuses(ParseException, "type of the column a cannot be parsed", builder.addColumn, "a", text)
     with pytest.raises(UnsupportedOperationException, match="use BIGINT"):
         builder.addColumn("a", "int", generatedAlwaysAs=IdentityGenerator())
     with pytest.raises(UnsupportedOperationException, match="use BIGINT"):
@@ -210,8 +210,7 @@ def test_arguments_of_wrong_values(spark: Any) -> None:
         {"generatedAlwaysAs": "", "generatedByDefaultAs": IdentityGenerator()},
     ):
         given: Any = arguments
-        with pytest.raises(ValueError, match=r"non-zero|cannot both be set"):
-            builder.addColumn("a", "bigint", **given)
+        refuses(ValueError, r"non-zero|cannot both be set", builder.addColumn, "a", "bigint", **given)
 
 
 def test_descriptions_that_are_not_allowed(spark: Any, tmp_path: Path) -> None:
@@ -230,8 +229,7 @@ def test_descriptions_that_are_not_allowed(spark: Any, tmp_path: Path) -> None:
             builder.execute()
         assert isinstance(raised.value, errors.DeltaSkipError)
     build(DeltaTable.create(spark).location(str(tmp_path / "e")))
-    with pytest.raises(AnalysisException, match="already exists"):
-        build(DeltaTable.create(spark).location(str(tmp_path / "e")))
+    refuses(AnalysisException, "already exists", lambda: build(DeltaTable.create(spark).location(str(tmp_path / "e"))))
     with pytest.raises(AnalysisException, match="already exists"):
         build(DeltaTable.create(spark).tableName(f"delta.`{tmp_path}/e`"))
     assert not (tmp_path / "a").exists()

@@ -19,6 +19,7 @@ from deltaskip.delta import DeltaTable as FromPackage
 from deltaskip.delta.exceptions import ConcurrentAppendException, conflict_class
 from deltaskip.delta.spark_errors import spark_errors
 from deltaskip.delta.tables import DeltaOptimizeBuilder, DeltaTable, DeltaTableBuilder, IdentityGenerator
+from tests.each import refuses
 
 pytestmark = pytest.mark.spark
 
@@ -61,13 +62,10 @@ def test_what_is_no_table_is_an_analysis_error(spark: Any, tmp_path: Path, path:
     assert isinstance(raised.value, errors.TableNotFound)
     assert isinstance(raised.value, FileNotFoundError)
     for name in ("none", "nodb.none", f"delta.`{tmp_path}/none`"):
-        with pytest.raises(AnalysisException, match="is not a Delta table"):
-            DeltaTable.forName(spark, name)
+        refuses(AnalysisException, "is not a Delta table", DeltaTable.forName, spark, name)
     spark.range(1).createOrReplaceTempView("some_view")
-    with pytest.raises(AnalysisException, match="is not a Delta table"):
-        DeltaTable.forName(spark, "some_view")
-    with pytest.raises(ParseException):
-        DeltaTable.forName(spark, "a b")
+    refuses(AnalysisException, "is not a Delta table", DeltaTable.forName, spark, "some_view")
+    refuses(ParseException, None, DeltaTable.forName, spark, "a b")
     with pytest.raises(errors.UnsupportedFeature, match="the catalog other, which deltaskip does not know"):
         DeltaTable.forName(spark, "other.db.t")
     assert DeltaTable.isDeltaTable(spark, path)
@@ -75,11 +73,9 @@ def test_what_is_no_table_is_an_analysis_error(spark: Any, tmp_path: Path, path:
 
 
 def test_settings_of_hadoop_begin_with_fs_or_dfs(spark: Any, path: str) -> None:
-    with pytest.raises(IllegalArgumentException, match="begin with fs"):
-        DeltaTable.forPath(spark, path, {"a.b": "c"})
+    refuses(IllegalArgumentException, "begin with fs", DeltaTable.forPath, spark, path, {"a.b": "c"})
     wrong: Any = {"fs.b": 1}
-    with pytest.raises(TypeError, match="names and values of str"):
-        DeltaTable.forPath(spark, path, wrong)
+    refuses(TypeError, "names and values of str", DeltaTable.forPath, spark, path, wrong)
 
 
 def test_history_has_the_columns_of_delta_spark(spark: Any, path: str) -> None:
@@ -144,12 +140,9 @@ def test_versions_of_the_protocol_are_raised_and_never_lowered(spark: Any, path:
     assert versions() == (2, 5)
     for wrong in ("abc", [1], [], {}):
         given: Any = wrong
-        with pytest.raises(ValueError, match="readerVersion"):
-            table.upgradeTableProtocol(given, 3)
-        with pytest.raises(ValueError, match="writerVersion"):
-            table.upgradeTableProtocol(1, given)
-    with pytest.raises(IllegalArgumentException, match="writer versions 1 to 7"):
-        table.upgradeTableProtocol(1, 9)
+        refuses(ValueError, "readerVersion", table.upgradeTableProtocol, given, 3)
+        refuses(ValueError, "writerVersion", table.upgradeTableProtocol, 1, given)
+    refuses(IllegalArgumentException, "writer versions 1 to 7", table.upgradeTableProtocol, 1, 9)
 
 
 def test_features_are_added(spark: Any, path: str) -> None:
@@ -162,16 +155,12 @@ def test_features_are_added(spark: Any, path: str) -> None:
     assert (detail.minReaderVersion, detail.minWriterVersion) == (3, 7)
     assert detail.tableFeatures == ["appendOnly", "deletionVectors", "invariants"]
     assert table.history().count() == 3
-    with pytest.raises(Py4JJavaError, match="DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"):
-        table.addFeatureSupport("abc")
+    refuses(Py4JJavaError, "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", table.addFeatureSupport, "abc")
     for wrong in (12345, [12345], {}, []):
         given: Any = wrong
-        with pytest.raises(ValueError, match="featureName needs to be a string"):
-            table.addFeatureSupport(given)
-        with pytest.raises(ValueError, match="featureName needs to be a string"):
-            table.dropFeatureSupport(given)
-        with pytest.raises(ValueError, match="truncateHistory needs to be a boolean"):
-            table.dropFeatureSupport("deletionVectors", given)
+        refuses(ValueError, "featureName needs to be a string", table.addFeatureSupport, given)
+        refuses(ValueError, "featureName needs to be a string", table.dropFeatureSupport, given)
+        refuses(ValueError, "truncateHistory needs to be a boolean", table.dropFeatureSupport, "deletionVectors", given)
 
 
 def test_features_that_cannot_be_dropped_are_named(spark: Any, path: str) -> None:
@@ -244,22 +233,19 @@ def test_arguments_are_checked_as_delta_spark_does(
 def test_clauses_of_a_merge_are_checked(spark: Any, path: str) -> None:
     source = spark.createDataFrame([("a", -1)], ["k", "v"])
     table: Any = DeltaTable.forPath(spark, path)
-    with pytest.raises(TypeError, match="must be a Spark SQL Column or a string"):
-        table.merge(source, 1)
+    refuses(TypeError, "must be a Spark SQL Column or a string", table.merge, source, 1)
     builder: Any = table.merge(source, "key = k")
     for method in ("whenMatchedUpdate", "whenNotMatchedInsert", "whenNotMatchedBySourceUpdate"):
         clause = getattr(builder, method)
         for wrong in ({"value": "v"}, 1, "key = 'a'"):
-            with pytest.raises(ValueError, match="cannot be None"):
-                clause(wrong)
+            refuses(ValueError, "cannot be None", clause, wrong)
         for arguments, message in (
             ((1, {"value": "v"}), "must be a Spark SQL Column or a string"),
             (("k = 'a'", 1), "must be a dict"),
             ((None, {"value": 1}), "Values of dict in .* must contain only"),
             ((None, {1: ""}), "Keys of dict in .* must contain only"),
         ):
-            with pytest.raises(TypeError, match=message):
-                clause(*arguments)
+            refuses(TypeError, message, clause, *arguments)
     for method in ("whenMatchedDelete", "whenMatchedUpdateAll", "whenNotMatchedInsertAll",
                    "whenNotMatchedBySourceDelete"):  # fmt: skip
         with pytest.raises(TypeError, match="must be a Spark SQL Column or a string"):
@@ -277,8 +263,7 @@ def test_rows_are_deleted(spark: Any, path: str) -> None:
     assert rows(table.toDF()) == [("b", 2), ("c", 3), ("d", 4)]
     table.delete(F.col("key") == F.lit("b"))
     assert rows(table.toDF()) == [("c", 3), ("d", 4)]
-    with pytest.raises(AnalysisException, match="nope"):
-        table.delete("nope = 1")
+    refuses(AnalysisException, "nope", table.delete, "nope = 1")
     table.delete()
     assert table.toDF().count() == 0
 
@@ -301,12 +286,9 @@ def test_rows_are_updated(spark: Any, tmp_path: Path) -> None:
     assert table.history().count() == before
     table.update(set={"value": "200"})
     assert rows(table.toDF()) == [("a", 200, 400), ("b", 200, 400), ("c", 200, 400)]
-    with pytest.raises(errors.RowViolation, match="value < 1000"):
-        table.update(set={"value": "2000"})
-    with pytest.raises(AnalysisException, match="nope"):
-        table.update(set={"nope": "1"})
-    with pytest.raises(errors.RowViolation, match="generated column"):
-        table.update(set={"twice": "1"})
+    refuses(errors.RowViolation, "value < 1000", table.update, set={"value": "2000"})
+    refuses(AnalysisException, "nope", table.update, set={"nope": "1"})
+    refuses(errors.RowViolation, "generated column", table.update, set={"twice": "1"})
     assert len(rows(table.toDF())) == 3
 
 
@@ -315,8 +297,7 @@ def test_new_values_are_cast_to_the_columns(spark: Any, path: str) -> None:
     table.update("key = 'a'", {"value": "'77'"})
     table.update(set={})
     assert rows(table.toDF()) == [("a", 77), ("b", 2)]
-    with pytest.raises(errors.RowViolation, match="The value x does not fit the column value"):
-        table.update(set={"value": "'x'"})
+    refuses(errors.RowViolation, "The value x does not fit the column value", table.update, set={"value": "'x'"})
 
 
 def test_spark_evaluates_columns_of_sql_and_a_python_function_without_text_is_named(spark: Any, path: str) -> None:
@@ -355,11 +336,9 @@ def test_parquet_files_are_converted(spark: Any, tmp_path: Path) -> None:
         (f"json.`{tmp_path}/plain`", "Only Parquet files"),
         ("no_such_table", "cannot be found"),
     ):
-        with pytest.raises(AnalysisException, match=message):
-            DeltaTable.convertToDelta(spark, identifier)
+        refuses(AnalysisException, message, DeltaTable.convertToDelta, spark, identifier)
 
 
 def test_a_stopped_or_missing_session_is_named(path: str) -> None:
     wrong: Any = None
-    with pytest.raises(TypeError, match="spark must be a SparkSession"):
-        DeltaTable.forPath(wrong, path)
+    refuses(TypeError, "spark must be a SparkSession", DeltaTable.forPath, wrong, path)

@@ -11,6 +11,7 @@ from deltaskip import DeltaTable
 from deltaskip.errors import InvalidCommit, PredicateError, StorageError, UnsupportedFeature
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import files_below, ids_of, info_of, made, rows
+from tests.each import refuses
 
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -45,12 +46,9 @@ def test_the_metrics_are_those_of_delta_spark(tmp_path: Path) -> None:
 def test_refusals_change_nothing(tmp_path: Path) -> None:
     table = made(tmp_path, **{"delta.appendOnly": "true"})
     before = files_below(tmp_path / "t")
-    with pytest.raises(UnsupportedFeature, match="append-only"):
-        table.delete("id = 3")
-    with pytest.raises(PredicateError):
-        table.delete("nope")
-    with pytest.raises(UnsupportedFeature, match="without Spark"):
-        table.delete("to_csv(struct(p)) = 'x'")
+    refuses(UnsupportedFeature, "append-only", table.delete, "id = 3")
+    refuses(PredicateError, None, table.delete, "nope")
+    refuses(UnsupportedFeature, "without Spark", table.delete, "to_csv(struct(p)) = 'x'")
     assert files_below(tmp_path / "t") == before
 
 
@@ -83,8 +81,7 @@ def test_no_row_is_in_an_empty_list(tmp_path: Path, partition_by: tuple[str, ...
             table.overwrite(rows.slice(0, 0), where=where)
             assert table.scan().count() == 3 - count
             assert table.delete(where).metrics.get("numDeletedRows", 0) == 0
-            with pytest.raises(PredicateError, match="no column nope"):
-                table.delete([("nope", operator, [])])
+            refuses(PredicateError, "no column nope", table.delete, [("nope", operator, [])])
 
 
 def test_a_deletion_comes_first_in_a_transaction(tmp_path: Path) -> None:
@@ -107,7 +104,6 @@ def test_rows_that_the_log_counts_and_the_file_lacks_stop_a_rewrite(tmp_path: Pa
     commit.write_text(commit.read_text().replace('\\"numRecords\\":3', '\\"numRecords\\":5'))
     (commit.parent / f"{1:020}.crc").unlink(missing_ok=True)
     table = DeltaTable(tmp_path / "t")
-    with pytest.raises(StorageError, match="2 rows were written instead of 4"):
-        table.delete("id = 1")
+    refuses(StorageError, "2 rows were written instead of 4", table.delete, "id = 1")
     assert table.refresh().version == 1
     assert len(list((tmp_path / "t").rglob("*.parquet"))) == 1

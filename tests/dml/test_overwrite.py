@@ -18,6 +18,7 @@ from deltaskip.actions import AddFile
 from deltaskip.storage import local
 from deltaskip.txn import commit_loop
 from tests.dml.tables import actions_of, files_below, ids_of, info_of, made, rows, rows_of
+from tests.each import refuses
 from tests.extent import extent
 from tests.killed_steps import killed_at_each_step
 from tests.noted import raising
@@ -65,8 +66,7 @@ def test_rule_38_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
     table = made(tmp_path, **{"delta.appendOnly": "true"})
     before = files_below(tmp_path / "t")
     for options in ({}, {"where": "id = 3"}):
-        with pytest.raises(ds.UnsupportedFeature, match=r"append-only"):
-            table.overwrite(rows([3]), **options)
+        refuses(ds.UnsupportedFeature, r"append-only", table.overwrite, rows([3]), **options)
     assert files_below(tmp_path / "t") == before
 
 
@@ -92,8 +92,7 @@ class TestWhere:
 
     def test_rule_15_an_empty_string_becomes_null_before_the_predicate_is_checked(self, tmp_path: Path) -> None:
         table = made(tmp_path, ("p",))
-        with pytest.raises(ds.RowViolation, match="does not match the predicate"):
-            table.overwrite(rows([1], p=[""]), where="p = ''")
+        refuses(ds.RowViolation, "does not match the predicate", table.overwrite, rows([1], p=[""]), where="p = ''")
         table.overwrite(rows([50], p=[""]), where="p IS NULL")
         assert ids_of(table) == [0, 1, 3, 4, 6, 7, 9, 10, 50]
 
@@ -141,12 +140,9 @@ class TestWhere:
     def test_a_predicate_that_fails_for_a_row_writes_nothing(self, tmp_path: Path) -> None:
         table = made(tmp_path)
         before = files_below(tmp_path / "t")
-        with pytest.raises(ds.PredicateError, match="fails for a row"):
-            table.overwrite(rows([]), where="10 / id > 1")
-        with pytest.raises(ds.PredicateError, match="nope"):
-            table.overwrite(rows([]), where="nope = 1")
-        with pytest.raises(ds.PredicateError):
-            table.overwrite(rows([]), where="")
+        refuses(ds.PredicateError, "fails for a row", table.overwrite, rows([]), where="10 / id > 1")
+        refuses(ds.PredicateError, "nope", table.overwrite, rows([]), where="nope = 1")
+        refuses(ds.PredicateError, None, table.overwrite, rows([]), where="")
         assert (files_below(tmp_path / "t"), table.refresh().version) == (before, 1)
 
 
@@ -321,11 +317,9 @@ class TestSchema:
 
     def test_a_constraint_of_a_dropped_column_stops_the_replacement(self, tmp_path: Path) -> None:
         table = made(tmp_path, **{"delta.constraints.low": "x < 100 OR x IS NULL"})
-        with pytest.raises((ds.SchemaError, ds.InvalidCommit), match="x"):
-            table.overwrite(pa.table({"id": [1]}), schema_mode="replace")
+        refuses((ds.SchemaError, ds.InvalidCommit), "x", table.overwrite, pa.table({"id": [1]}), schema_mode="replace")
         table.overwrite(pa.table({"X": pa.array([7], pa.int64())}), schema_mode="replace")
-        with pytest.raises(ds.RowViolation, match="low"):
-            table.overwrite(pa.table({"x": [100]}))
+        refuses(ds.RowViolation, "low", table.overwrite, pa.table({"x": [100]}))
 
     def test_a_merged_schema_with_rows_that_stay(self, tmp_path: Path) -> None:
         table = made(tmp_path)
@@ -347,10 +341,8 @@ class TestSchema:
     )
     def test_rule_34_arguments_exclude_each_other(self, tmp_path: Path, options: dict[str, Any], message: str) -> None:
         table = made(tmp_path)
-        with pytest.raises(ds.InvalidArgument, match=message):
-            table.overwrite(rows([1]), **options)
-        with pytest.raises(ds.InvalidArgumentType):
-            table.overwrite(1)
+        refuses(ds.InvalidArgument, message, table.overwrite, rows([1]), **options)
+        refuses(ds.InvalidArgumentType, None, table.overwrite, 1)
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
@@ -391,11 +383,9 @@ def test_rule_71_a_failure_deletes_only_what_it_wrote(tmp_path: Path, monkeypatc
         before = files_below(tmp_path / str(number) / "t")
         with monkeypatch.context() as patch:
             patch.setattr(commit_loop, "prepare", raising(MemoryError()))
-            with pytest.raises(MemoryError):
-                table.overwrite(rows([5]), where="id = 5 OR p = 'a'")
+            refuses(MemoryError, None, table.overwrite, rows([5]), where="id = 5 OR p = 'a'")
         assert files_below(tmp_path / str(number) / "t") == before
-        with pytest.raises(ds.RowViolation):
-            table.overwrite(rows([5]), where="id = 6")
+        refuses(ds.RowViolation, None, table.overwrite, rows([5]), where="id = 6")
         assert files_below(tmp_path / str(number) / "t") == before
         table.overwrite(rows([5]), where="id = 5")
 
@@ -406,8 +396,7 @@ class TestConflicts:
         with table.transaction() as txn:
             txn.overwrite(rows([3]), where="p = 'a'")
             other.overwrite(rows([6]), where="p = 'a'")
-            with pytest.raises(ds.CommitConflict):
-                txn.commit()
+            refuses(ds.CommitConflict, None, txn.commit)
             txn.discard()
         assert [row["id"] for row in rows_of(table.refresh()) if row["p"] == "a"] == [6]
         assert len(files_below(tmp_path / "t")) == 4

@@ -16,6 +16,7 @@ from deltaskip.errors import StorageError
 from deltaskip.stats import row_group_copy
 from deltaskip.storage.range_file import read_ranges
 from tests.dml.tables import DDL, files_below, rows, rows_of
+from tests.each import refuses
 
 COPIED: list[list[int]] = []
 """The row groups that were copied, for each file."""
@@ -170,13 +171,11 @@ def test_a_write_that_fails_leaves_no_copy(tmp_path: Path, monkeypatch: pytest.M
         return real(source, ranges)
 
     monkeypatch.setattr(row_group_copy, "read_ranges", failing)
-    with pytest.raises(StorageError, match="Input/output error"):
-        table.delete("id IN (20, 21, 22, 23)")
+    refuses(StorageError, "Input/output error", table.delete, "id IN (20, 21, 22, 23)")
     assert files_below(tmp_path / "t") == before
     monkeypatch.setattr(row_group_copy, "read_ranges", real)
     monkeypatch.setattr("deltaskip.dml.arrow_execution.write_data_files", lambda *_, **__: 1 / 0)
-    with pytest.raises(Exception, match="division by zero"):
-        table.delete("id IN (20, 21, 22, 23)")
+    refuses(Exception, "division by zero", table.delete, "id IN (20, 21, 22, 23)")
     assert files_below(tmp_path / "t") == before
 
 

@@ -8,6 +8,7 @@ from deltaskip.features.enabling import NEW_TABLE, lowest_protocol, protocol_for
 from deltaskip.features.registry import FEATURES, features_of, has_feature
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
+from tests.each import refuses
 from tests.looped import looped
 
 ID = StructField("id", LONG)
@@ -56,8 +57,7 @@ def test_versions_that_are_asked_for_bring_their_features() -> None:
     assert with_versions(listed, 1, 3).writer_features == (
         "appendOnly", "checkConstraints", "deletionVectors", "invariants",
     )  # fmt: skip
-    with pytest.raises(InvalidArgument, match="reader versions 1 to 3"):
-        with_versions(NEW_TABLE, 4, 7)
+    refuses(InvalidArgument, "reader versions 1 to 3", with_versions, NEW_TABLE, 4, 7)
 
 
 def test_the_lowest_protocol_has_exactly_the_features() -> None:
@@ -108,5 +108,4 @@ def test_every_feature_can_be_added_once(name: str) -> None:
 
 
 def test_names_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match="no table feature 'deletionvectors'"):
-        with_features(NEW_TABLE, ["deletionvectors"])
+    refuses(InvalidArgument, "no table feature 'deletionvectors'", with_features, NEW_TABLE, ["deletionvectors"])

@@ -12,6 +12,7 @@ from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.identity_columns import IdentityBlock, IdentityColumn, identity_of, keep_marks, with_mark
 from deltaskip.sparkexpr.types import LONG, STRING, DataType, StructField, StructType
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from tests.each import refuses
 
 STEPS = st.integers(-9, 9).filter(bool)
 STARTS = st.integers(-50, 50)
@@ -93,19 +94,15 @@ def test_overflow_is_detected_and_the_last_value_can_be_used(step: int) -> None:
     block, after = identity(start, step).block(count)
     assert block.last == last == after.mark
     for attempt in (lambda: after.block(1), lambda: identity(start, step).block(count + 1)):
-        with pytest.raises(SchemaError, match="no values left"):
-            attempt()
+        refuses(SchemaError, "no values left", attempt)
     assert after.block(0)[1] == after
 
 
 def test_values_that_were_not_generated_do_not_become_the_mark() -> None:
-    with pytest.raises(SchemaError, match="is not a value of the identity column"):
-        identity(1, 3).after([2])
-    with pytest.raises(SchemaError):
-        identity(1, 3).after([-2])
+    refuses(SchemaError, "is not a value of the identity column", lambda: identity(1, 3).after([2]))
+    refuses(SchemaError, None, lambda: identity(1, 3).after([-2]))
     for wrong in (lambda: identity().block(-1), lambda: identity().interleaved(3, 3)):
-        with pytest.raises(InvalidArgument):
-            wrong()
+        refuses(InvalidArgument, None, wrong)
 
 
 def test_the_metadata_of_a_column_has_its_state() -> None:
@@ -134,8 +131,7 @@ def test_the_metadata_of_a_column_has_its_state() -> None:
 def test_malformed_metadata_is_refused(metadata: dict[str, object], data_type: DataType) -> None:
     members = {"allowExplicitInsert": True, **metadata}
     field = StructField("id", data_type, True, {f"delta.identity.{key}": value for key, value in members.items()})
-    with pytest.raises(SchemaError, match="id"):
-        identity_of(field)
+    refuses(SchemaError, "id", identity_of, field)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from deltaskip.features import FEATURES, check_readable, has_feature, support_ta
 from deltaskip.features.support_checks import check_format
 from tests import corpus
 from tests.builder import TableBuilder
+from tests.each import refuses
 from tests.looped import looped
 from tests.txn.tables import SCHEMA
 
@@ -52,8 +53,7 @@ def test_every_readable_version_of_the_corpus_passes(table, version):
 @pytest.mark.parametrize("name", REJECTED)
 def test_tables_that_their_protocol_forbids_to_read_are_refused_with_the_reason(name):
     protocol, properties = last_protocol_and_properties(corpus.table(name).path)
-    with pytest.raises(UnsupportedFeature, match=REJECTED[name]):
-        check_readable(protocol, properties, name, 0)
+    refuses(UnsupportedFeature, REJECTED[name], check_readable, protocol, properties, name, 0)
 
 
 @looped("name", TODAY)
@@ -111,8 +111,7 @@ def test_writer_features_and_versions_never_stop_a_read(protocol):
     ],
 )
 def test_a_protocol_that_contradicts_itself_is_corrupt(protocol, message):
-    with pytest.raises(CorruptLog, match=message):
-        check_readable(protocol, {}, "/data/t", 0)
+    refuses(CorruptLog, message, check_readable, protocol, {}, "/data/t", 0)
 
 
 @pytest.mark.parametrize("protocol", [Protocol(1, 2), Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))])
@@ -123,8 +122,7 @@ def test_column_mapping_in_the_properties_only_is_refused_since_names_would_be_g
 
 def test_every_refusal_is_one_of_this_packages_errors_and_names_table_and_version():
     for protocol in (Protocol(9, 9), Protocol(3, 7, ("x",), ()), Protocol(3, 7), Protocol(0, 0)):
-        with pytest.raises(DeltaSkipError, match=r"Version 7 of s3://b/t "):
-            check_readable(protocol, {}, "s3://b/t", 7)
+        refuses(DeltaSkipError, r"Version 7 of s3://b/t ", check_readable, protocol, {}, "s3://b/t", 7)
 
 
 @pytest.mark.parametrize(
@@ -161,8 +159,7 @@ def test_a_format_other_than_parquet_is_refused(tmp_path, provider):
     builder = TableBuilder(tmp_path / "t", SCHEMA)
     builder._head[1]["metaData"]["format"]["provider"] = provider
     builder.commit()
-    with pytest.raises(UnsupportedFeature, match="reads only Parquet"):
-        DeltaTable(tmp_path / "t")
+    refuses(UnsupportedFeature, "reads only Parquet", DeltaTable, tmp_path / "t")
     check_format("Parquet", "/t", 3)
 
 

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deltaskip.kernels.commit_json import FILES_SCHEMA, CommitSyntaxError, ParsedCommits, parse_commits
+from tests.each import refuses
 from tests.extent import extent, some
 from tests.kernels import json_twin as twin
 from tests.kernels.json_twin import Number, spell
@@ -175,8 +176,7 @@ def test_nesting_is_bounded(depth: int) -> None:
     if depth <= 512:
         assert parse_commits(data, [0]).others == [(0, 1, "txn", 7, len(data) - 1)]
     else:
-        with pytest.raises(CommitSyntaxError, match="nest too deeply"):
-            parse_commits(data, [0])
+        refuses(CommitSyntaxError, "nest too deeply", parse_commits, data, [0])
 
 
 def test_a_map_of_many_entries_keeps_the_last_of_equal_keys() -> None:
@@ -193,8 +193,7 @@ def test_chunks_hold_the_same_rows_as_one(case: tuple[bytes, list[int]], chunk_b
     try:
         whole = parse_commits(*case)
     except CommitSyntaxError:
-        with pytest.raises(CommitSyntaxError):
-            parse_commits(*case, chunk_bytes=chunk_bytes)
+        refuses(CommitSyntaxError, None, parse_commits, *case, chunk_bytes=chunk_bytes)
         return
     parts = parse_commits(*case, chunk_bytes=chunk_bytes)
     assert rows_of(parts) == rows_of(whole)
@@ -209,8 +208,7 @@ def test_only_the_columns_asked_for_come_beside_those_that_always_do() -> None:
 
 
 def test_columns_not_asked_for_are_still_checked_as_json() -> None:
-    with pytest.raises(CommitSyntaxError):
-        parse_commits(b'{"add":{"path":"a","tags":{"a":tru}}}', [0], ("size",))
+    refuses(CommitSyntaxError, None, parse_commits, b'{"add":{"path":"a","tags":{"a":tru}}}', [0], ("size",))
 
 
 @pytest.mark.parametrize("data", [bytearray(SAMPLE), memoryview(SAMPLE), pa.py_buffer(SAMPLE)])
@@ -220,13 +218,11 @@ def test_any_buffer_will_do(data: Any) -> None:
 
 @pytest.mark.parametrize("starts", [[], [1], [0, 5, 4], [0, len(SAMPLE) + 1]])
 def test_starts_that_leave_bytes_out_are_refused(starts: list[int]) -> None:
-    with pytest.raises(ValueError, match="ascend"):
-        parse_commits(SAMPLE, starts)
+    refuses(ValueError, "ascend", parse_commits, SAMPLE, starts)
 
 
 def test_unknown_columns_are_refused() -> None:
-    with pytest.raises(ValueError, match="no column 'pth'"):
-        parse_commits(b"", [], ("pth",))
+    refuses(ValueError, "no column 'pth'", parse_commits, b"", [], ("pth",))
 
 
 def test_every_commit_of_the_corpus_parses_as_the_twin_parses_it(shared: Path) -> None:

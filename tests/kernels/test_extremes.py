@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
+from tests.each import refuses
 from tests.kernels import extremes_twin as twin
 
 BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
@@ -87,8 +88,7 @@ def test_used_entries_are_those_that_a_code_names(codes: list[int | None], type_
 
 def test_a_code_outside_the_dictionary_is_refused() -> None:
     for code in (-1, 3):
-        with pytest.raises(ValueError, match="outside the dictionary of 3 entries"):
-            used_entries(pa.array([0, code], pa.int32()), 3)
+        refuses(ValueError, "outside the dictionary of 3 entries", used_entries, pa.array([0, code], pa.int32()), 3)
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,4 @@ def test_a_code_outside_the_dictionary_is_refused() -> None:
     ],
 )
 def test_another_layout_is_refused(kernel: Any, array: pa.Array) -> None:
-    with pytest.raises(TypeError):
-        kernel(array)
+    refuses(TypeError, None, kernel, array)

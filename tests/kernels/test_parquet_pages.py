@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.kernels.parquet_pages import RowTaker
+from tests.each import refuses
 from tests.int96_files import STORED, micros_of
 from tests.kernels.parquet_pages_twin import (
     data_page,
@@ -179,8 +180,7 @@ def test_views_use_as_much_memory_as_their_strings() -> None:
         with pytest.raises(ValueError, match="views"):
             RowTaker(own["positions"], 1, own["width"], 8, False, False, codes=own["codes"], views=True)
     taker = RowTaker(None, 4, 0, 0, False, False, 1_200_012, views=True)
-    with pytest.raises(ValueError, match="more bytes"):
-        taker.take_chunk(b"".join(pages), 4, UNCOMPRESSED)
+    refuses(ValueError, "more bytes", lambda: taker.take_chunk(b"".join(pages), 4, UNCOMPRESSED))
     for damaged in (b"\1\0\0", b"\4\0\0\0abc", b"\xff\xff\xff\xffabc"):
         for page in (data_page(None, damaged, 1, PLAIN), dictionary_page(damaged, 1), dictionary_page(b"\0" * 5, 1)):
             with pytest.raises(ValueError, match="page is damaged"):
@@ -199,8 +199,7 @@ def test_many_strings_by_index(indexes: list[int], width: int, long: bool, data:
     if max(indexes) > 2:
         taker = RowTaker(None, len(indexes), 0, 0, False, False)
         few = dictionary_page(plain_bytes(words[:3]), 3) + page
-        with pytest.raises(ValueError, match="not one of the dictionary"):
-            taker.take_chunk(few, len(indexes), UNCOMPRESSED)
+        refuses(ValueError, "not one of the dictionary", taker.take_chunk, few, len(indexes), UNCOMPRESSED)
 
 
 def _packed(numbers: list[int], width: int) -> bytes:
@@ -237,8 +236,7 @@ def test_strings_are_refused_that_are_not_utf8(words: list[bytes], some_rows: bo
         pages = dictionary_page(plain_bytes(words), len(words)) + data_page(None, body, len(words), RLE_DICTIONARY)
     taker = RowTaker(rows, len(words), -3, 0, False, False, codes=form == "codes", views=form.startswith("views"))
     if not all(map(is_utf8, words)):
-        with pytest.raises(ValueError, match="not UTF-8"):
-            taker.take_chunk(pages, len(words), UNCOMPRESSED)
+        refuses(ValueError, "not UTF-8", taker.take_chunk, pages, len(words), UNCOMPRESSED)
         return
     taker.take_chunk(pages, len(words), UNCOMPRESSED)
     if form.startswith("views"):
@@ -259,12 +257,9 @@ def test_codes_that_no_dictionary_has_are_refused() -> None:
     taker = RowTaker(None, 2, 0, 0, False, False, codes=True)
     good = entries + data_page(None, bytes([1]) + hybrid([1], 1, []), 1, RLE_DICTIONARY)
     taker.take_chunk(good, 1, UNCOMPRESSED)
-    with pytest.raises(ValueError, match="page"):
-        taker.take_chunk(good, 1, UNCOMPRESSED)
-    with pytest.raises(ValueError, match="dictionary"):
-        RowTaker(None, 0, 0, 0, False, False, codes=True).entries_taken()
-    with pytest.raises(ValueError, match="byte arrays"):
-        RowTaker(None, 0, 8, 8, False, False, codes=True)
+    refuses(ValueError, "page", taker.take_chunk, good, 1, UNCOMPRESSED)
+    refuses(ValueError, "dictionary", lambda: RowTaker(None, 0, 0, 0, False, False, codes=True).entries_taken())
+    refuses(ValueError, "byte arrays", RowTaker, None, 0, 8, 8, False, False, codes=True)
 
 
 @given(st.sampled_from([4, 8]), st.integers(0, 32), st.lists(st.integers(0, 5), min_size=1), RUNS, st.data())
@@ -317,8 +312,7 @@ def test_pages_out_of_order_or_with_other_numbers_of_rows_are_refused() -> None:
     taker = RowTaker(None, 4, 8, 8, False, False)
     for first in (0, 2):
         taker.take_chunk(page, 2, UNCOMPRESSED, first)
-    with pytest.raises(ValueError):
-        taker.take_chunk(page, 2, UNCOMPRESSED, 0)
+    refuses(ValueError, None, taker.take_chunk, page, 2, UNCOMPRESSED, 0)
 
 
 def test_pages_without_a_wanted_row_are_passed() -> None:
@@ -408,8 +402,7 @@ def test_integers_in_sequence_in_snappy(start: bytes, runs: list[tuple[int, int,
         header = struct_bytes({1: 0, 2: size, 3: len(body), 5: {1: size, 2: PLAIN, 3: RLE, 4: RLE}})
         taker = RowTaker(None, size, 1, 1, False, False)
         if len(body) < len(packed):
-            with pytest.raises(ValueError):
-                taker.take_chunk(header + body, size, SNAPPY)
+            refuses(ValueError, None, taker.take_chunk, header + body, size, SNAPPY)
         else:
             taker.take_chunk(header + body, size, SNAPPY)
             assert taker.finish()[2].to_pybytes() == pa.decompress(packed, size, codec="snappy", asbytes=True)
@@ -441,10 +434,8 @@ def test_rows_after_the_last_page_raise() -> None:
     page = data_page(None, struct.pack("<q", 1), 1, PLAIN)
     taker = RowTaker(np.array([0, 7], np.int64), 8, 8, 8, False, False)
     taker.take_chunk(page, 1, UNCOMPRESSED)
-    with pytest.raises(ValueError, match="missing"):
-        taker.finish()
-    with pytest.raises(ValueError, match="other numbers of values"):
-        taker.take_chunk(page * 9, 9, UNCOMPRESSED)
+    refuses(ValueError, "missing", taker.finish)
+    refuses(ValueError, "other numbers of values", taker.take_chunk, page * 9, 9, UNCOMPRESSED)
     with pytest.raises(ValueError, match="other numbers of values"):
         RowTaker(None, 3, 8, 8, False, False).take_chunk(data_page(None, bytes(16), 2, PLAIN), 1, UNCOMPRESSED)
 
@@ -574,8 +565,7 @@ def test_a_page_is_checked_as_a_whole_for_each_of_its_rows(damage: str) -> None:
     width, optional, dictionary, page = WHOLE[damage]
     for wanted in (None, np.array([0], np.int64), np.array([0, 3], np.int64)):
         taker = RowTaker(wanted, 8, width, max(width, 0), False, optional)
-        with pytest.raises(ValueError, match="the page is damaged"):
-            taker.take_chunk(dictionary + page, 8, UNCOMPRESSED)
+        refuses(ValueError, "the page is damaged", taker.take_chunk, dictionary + page, 8, UNCOMPRESSED)
 
 
 ABOUT = {1: 1, 2: PLAIN, 3: 3, 4: 3}
@@ -599,8 +589,7 @@ def test_headers_that_other_readers_refuse_or_read_otherwise_raise(header: dict[
     RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, UNCOMPRESSED)
     with pytest.raises(ValueError, match="the page is damaged"):
         RowTaker(None, 1, 8, 8, False, False).take_chunk(page, 1, UNCOMPRESSED)
-    with pytest.raises(ValueError, match="decompressed"):
-        RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, 50)
+    refuses(ValueError, "decompressed", lambda: RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, 50))
 
 
 def test_any_bytes_of_int96_are_the_instants_of_spark() -> None:

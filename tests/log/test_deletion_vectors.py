@@ -24,6 +24,7 @@ from deltaskip.log.deletion_vectors import (
 )
 from deltaskip.storage import LocalStorage
 from tests import corpus
+from tests.each import refuses
 from tests.extent import extent
 from tests.looped import looped
 
@@ -141,8 +142,7 @@ def test_an_empty_inline_vector_deletes_nothing() -> None:
 @pytest.mark.parametrize("size", [36, 41, 44, 0])
 def test_an_inline_vector_of_another_size_is_refused(size: int) -> None:
     inline = DeletionVectorDescriptor("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", size, 6)
-    with pytest.raises(CorruptDeletionVector, match="inline in the log"):
-        read_deletion_vector(Files({}), "/t", inline)
+    refuses(CorruptDeletionVector, "inline in the log", lambda: read_deletion_vector(Files({}), "/t", inline))
 
 
 @pytest.mark.parametrize("offset", [1, 0, None])
@@ -159,8 +159,7 @@ def test_a_vector_without_offset_may_lie_at_the_first_byte(offset: int | None) -
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(DataFileMissing, match=r"/t .*/t/dv\.bin"):
-        read_deletion_vector(Files({}), "/t", descriptor([1]))
+    refuses(DataFileMissing, r"/t .*/t/dv\.bin", lambda: read_deletion_vector(Files({}), "/t", descriptor([1])))
 
 
 WHOLE = b"\x01" + entry([5, 9])
@@ -242,8 +241,7 @@ def test_files_inline_vectors_and_nulls_mix() -> None:
 
 def test_a_struct_without_its_fields_is_refused() -> None:
     empty = pa.array([{"storage_type": None}], DELETION_VECTOR)
-    with pytest.raises(CorruptDeletionVector, match="no storage_type"):
-        read_deletion_vectors(Files({}), "/t", empty)
+    refuses(CorruptDeletionVector, "no storage_type", lambda: read_deletion_vectors(Files({}), "/t", empty))
 
 
 @settings(max_examples=extent(50, 300), deadline=None)
@@ -302,8 +300,7 @@ def test_inline_vectors_of_a_real_table_are_read() -> None:
 def test_text_that_is_no_z85_is_refused_though_a_real_table_holds_it() -> None:
     table = corpus.table("kernelrs__cdf-table-with-dv")
     vector = next(v for v in logged_vectors(table).values() if "##" in v.path_or_inline_dv)
-    with pytest.raises(CorruptDeletionVector, match="32 bits"):
-        read_deletion_vector(Files(), str(table.path), vector)
+    refuses(CorruptDeletionVector, "32 bits", lambda: read_deletion_vector(Files(), str(table.path), vector))
 
 
 @pytest.mark.parametrize(
@@ -312,8 +309,7 @@ def test_text_that_is_no_z85_is_refused_though_a_real_table_holds_it() -> None:
 def test_damaged_real_vectors_are_refused(name: str, reason: str) -> None:
     table = corpus.table(name)
     vectors = [logged_vectors(table)[f["dv"]] for f in table.versions[0]["files"] if f.get("dv")]
-    with pytest.raises(CorruptDeletionVector, match=reason):
-        read_deletion_vectors(Files(), str(table.path), column(vectors))
+    refuses(CorruptDeletionVector, reason, lambda: read_deletion_vectors(Files(), str(table.path), column(vectors)))
     for in_file in {vector_location(str(table.path), vector) for vector in vectors}:
         together = [v for v in vectors if vector_location(str(table.path), v) == in_file]
         assert any(refused(table, vector) for vector in together)

@@ -14,6 +14,7 @@ import deltaskip
 from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, StorageError
 from deltaskip.log import refresh
 from deltaskip.log.deletion_vectors import read_deletion_vectors
+from tests.each import refuses
 from tests.log.builder import UUID, TableBuilder, add, log_name, remove, sidecar, v2_actions
 
 ALL = ["f0", "f1", "f2", "f3", "f4"]
@@ -65,8 +66,7 @@ def test_the_newest_commit_is_not_passed_over(five: TableBuilder, kind: str, hin
     if hint is not None:
         five.hint(hint)
     put(kind, five.log / log_name(4, "json"))
-    with pytest.raises(CorruptLog, match=r"4\.json \(version 4\) is a .*, not a regular file; .* before 4\."):
-        five.load()
+    refuses(CorruptLog, r"4\.json \(version 4\) is a .*, not a regular file; .* before 4\.", five.load)
     assert five.paths(3) == ALL[:4]
 
 
@@ -74,8 +74,7 @@ def test_the_newest_commit_is_not_passed_over(five: TableBuilder, kind: str, hin
 def test_an_open_table_does_not_pass_over_the_next_commit(five: TableBuilder, kind: str) -> None:
     table = deltaskip.DeltaTable(five.path)
     put(kind, five.log / log_name(5, "json"))
-    with pytest.raises(CorruptLog, match=r"5\.json \(version 5\) is a "):
-        table.refresh()
+    refuses(CorruptLog, r"5\.json \(version 5\) is a ", table.refresh)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,8 +82,7 @@ def test_a_commit_before_the_checkpoint_does_not_matter(five: TableBuilder, kind
     five.checkpoint(2, *[add(path) for path in ALL[:3]])
     put(kind, five.log / log_name(1, "json"))
     assert five.paths() == ALL
-    with pytest.raises(CorruptLog, match=r"1\.json \(version 1\) is a "):
-        five.load(1)
+    refuses(CorruptLog, r"1\.json \(version 1\) is a ", five.load, 1)
 
 
 @pytest.mark.long(gate=22)
@@ -102,15 +100,13 @@ def test_a_checkpoint_gives_way_to_commits_and_is_named_alone(five: TableBuilder
     put(kind, five.log / log_name(3, suffix))
     assert five.paths() == ALL
     five.clean_up(4)
-    with pytest.raises(CorruptLog, match=rf"3\.{suffix}.* (is a .*, not a regular file|is missing)"):
-        five.load()
+    refuses(CorruptLog, rf"3\.{suffix}.* (is a .*, not a regular file|is missing)", five.load)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_checkpoint_of_a_newer_version_is_not_passed_over(five: TableBuilder, kind: str) -> None:
     put(kind, five.log / log_name(7, "checkpoint.parquet"))
-    with pytest.raises(CorruptLog, match=r"version [57]"):
-        five.load()
+    refuses(CorruptLog, r"version [57]", five.load)
     assert five.paths(4) == ALL
 
 
@@ -122,8 +118,7 @@ def test_a_sidecar_is_named(five: TableBuilder, kind: str, suffix: str) -> None:
     write(log_name(3, f"checkpoint.{UUID}.{suffix}"), v2_actions(3, sidecar("s.parquet")))
     assert five.paths() == ALL
     five.clean_up(4)
-    with pytest.raises(CorruptLog, match=r"s\.parquet, of the checkpoint of version 3, .*(is a|is missing)"):
-        five.load()
+    refuses(CorruptLog, r"s\.parquet, of the checkpoint of version 3, .*(is a|is missing)", five.load)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -146,8 +141,7 @@ def test_files_that_are_not_needed_are_ignored(five: TableBuilder, kind: str, na
 def test_the_log_folder_itself_is_an_error(tmp_path: Path, kind: str) -> None:
     (tmp_path / "t").mkdir()
     put(kind, tmp_path / "t" / "_delta_log")
-    with pytest.raises(DeltaSkipError, match=str(tmp_path)):
-        deltaskip.DeltaTable(tmp_path / "t")
+    refuses(DeltaSkipError, str(tmp_path), deltaskip.DeltaTable, tmp_path / "t")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -228,8 +222,7 @@ def test_a_line_of_a_terabyte_is_named(five: TableBuilder, size: int) -> None:
     with (five.log / log_name(4, "json")).open("ab") as file:
         file.write(b'{"add":{"path":"')
     _enlarge(five.log / log_name(4, "json"), size)
-    with pytest.raises(CorruptLog, match=r"4\.json \(version 4\), line 2: "):
-        five.load()
+    refuses(CorruptLog, r"4\.json \(version 4\), line 2: ", five.load)
 
 
 @pytest.mark.usefixtures("_little_memory")
@@ -252,8 +245,7 @@ def test_a_large_commit_is_read_in_pieces(five: TableBuilder, monkeypatch: pytes
         assert (read.txns, read.metadata) == (whole.txns, whole.metadata)
     with (five.log / log_name(5, "json")).open("a") as file:
         file.write("\n{]")
-    with pytest.raises(CorruptLog, match=r"5\.json \(version 5\), line 112: "):
-        five.load()
+    refuses(CorruptLog, r"5\.json \(version 5\), line 112: ", five.load)
 
 
 def test_files_of_very_long_commits_are_kept_if_asked_for(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,5 +272,4 @@ def test_files_of_very_long_commits_are_kept_if_asked_for(five: TableBuilder, mo
         file.write('{"add":{"path":"x","size":"long"}}')
     monkeypatch.setattr("deltaskip.settings.options.log_held_bytes", 1)
     damaged = five.load()
-    with pytest.raises(CorruptLog, match=r"7\.json \(version 7\), line 1: "):
-        damaged.adds()
+    refuses(CorruptLog, r"7\.json \(version 7\), line 1: ", damaged.adds)

@@ -10,6 +10,7 @@ from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log import History, history, version_at_timestamp
 from deltaskip.storage import open_storage
 from tests import corpus
+from tests.each import refuses
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata
 
 HOUR = 3_600_000
@@ -77,22 +78,19 @@ def test_the_latest_version_up_to_the_time_is_found_or_named(hourly: TableBuilde
         (HOUR - 1, r"version 0, the earliest .* was committed at 1970-01-01 01:00"),
         (5 * HOUR + 1, r"version 4, the latest, was committed at 1970-01-01 05:00.*without"),
     ):
-        with pytest.raises(VersionNotFound, match=said):
-            at(hourly, time)
+        refuses(VersionNotFound, said, at, hourly, time)
 
 
 def test_versions_that_cannot_be_rebuilt_are_not_found_by_time(hourly: TableBuilder) -> None:
     hourly.checkpoint(3)
     hourly.clean_up(2)
-    with pytest.raises(VersionNotFound, match="version 3, the earliest"):
-        at(hourly, 3 * HOUR)
+    refuses(VersionNotFound, "version 3, the earliest", at, hourly, 3 * HOUR)
     assert at(hourly, 4 * HOUR) == 3
 
 
 def test_a_log_of_checkpoints_alone_has_no_times(table: TableBuilder) -> None:
     table.checkpoint(3)
-    with pytest.raises(VersionNotFound, match="no commit with a usable timestamp"):
-        at(table, HOUR)
+    refuses(VersionNotFound, "no commit with a usable timestamp", at, table, HOUR)
 
 
 def test_file_times_that_do_not_ascend_are_made_to(hourly: TableBuilder) -> None:
@@ -150,8 +148,7 @@ def test_an_in_commit_timestamp_that_is_missing_is_corrupt(with_ict: TableBuilde
     with_ict.commit(add("x"))
     with pytest.raises(CorruptLog, match=r"00000000000000000005\.json \(version 5\) has no inCommitTimestamp"):
         history(*open_storage(with_ict.path))
-    with pytest.raises(CorruptLog, match="version 5"):
-        at(with_ict, HOUR)
+    refuses(CorruptLog, "version 5", at, with_ict, HOUR)
 
 
 def test_the_in_commit_timestamp_of_a_checkpointed_version_comes_from_its_commit(with_ict: TableBuilder) -> None:

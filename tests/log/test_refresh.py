@@ -14,6 +14,7 @@ import deltaskip as ds
 from deltaskip.errors import CorruptLog, TableNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.storage import LocalStorage
+from tests.each import refuses
 from tests.log.builder import CountingStorage, TableBuilder, add, log_name, metadata, remove
 from tests.noted import noted
 
@@ -102,8 +103,7 @@ def test_without_its_checkpoint_it_loads_anew(table: TableBuilder, storage: Coun
     new = refresh(old)
     assert new.checkpoint is not None and new.checkpoint.version == 3
     assert paths(new) == ["a", "b", "c", *(["d"] if new_commit else [])]
-    with pytest.raises(CorruptLog, match="cleaned up meanwhile, open the table again"):
-        old.adds()
+    refuses(CorruptLog, "cleaned up meanwhile, open the table again", old.adds)
 
 
 def test_where_commits_between_are_gone_the_table_is_loaded_anew(table: TableBuilder, storage: CountingStorage) -> None:
@@ -139,8 +139,7 @@ def test_a_table_that_is_gone_is_not_found(table: TableBuilder, storage: Countin
     table.commit(add("a"))
     old = loaded(table, storage)
     shutil.rmtree(table.path)
-    with pytest.raises(TableNotFound, match="no such path"):
-        refresh(old)
+    refuses(TableNotFound, "no such path", refresh, old)
 
 
 def test_a_writer_lists_an_unchanged_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,14 +156,12 @@ def test_a_writer_lists_an_unchanged_log_once(tmp_path: Path, monkeypatch: pytes
     assert one.append(rows).version == 6 and table.refresh().version == 6
     commit = tmp_path / "t" / "_delta_log" / f"{8:020}.json"
     commit.write_bytes((commit.parent / f"{6:020}.json").read_bytes())
-    with pytest.raises(CorruptLog, match=r"0{19}7\.json \(version 7\) is missing"):
-        one.append(rows)
+    refuses(CorruptLog, r"0{19}7\.json \(version 7\) is missing", one.append, rows)
     commit.unlink()
     assert one.append(rows).version == 7
     # Another table in the place of this one is found, too.
     shutil.rmtree(tmp_path / "t")
-    with pytest.raises(TableNotFound):
-        one.append(rows)
+    refuses(TableNotFound, None, one.append, rows)
 
 
 def appended_anew(path: Path, rows: int) -> None:
@@ -235,8 +232,7 @@ def test_a_log_that_has_changed_is_listed_by_the_next_handle(tmp_path: Path, cha
         # Several changes may have the same time.
         os.utime(log, ns=(changed.st_atime_ns, changed.st_mtime_ns))
     if change == "gap":
-        with pytest.raises(CorruptLog, match=r"0005\.json"):
-            ds.DeltaTable(path)
+        refuses(CorruptLog, r"0005\.json", ds.DeltaTable, path)
         return
     table = ds.DeltaTable(path)
     assert table.version == {"commit": 5, "replaced": 1}.get(change, 4)

@@ -9,6 +9,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidArgument, MaintenanceWarning, UnsupportedFeature
 from tests.dml.tables import files_below
+from tests.each import refuses
 
 ENABLED = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
 
@@ -72,13 +73,10 @@ def test_tables_whose_rows_files_do_not_tell_are_refused(tmp_path: Path) -> None
     table.append(data("a", "b"))
     table.generate()
     table.delete("id = 1")
-    with pytest.raises(UnsupportedFeature, match="has a deletion vector"):
-        table.generate()
+    refuses(UnsupportedFeature, "has a deletion vector", table.generate)
     mapped = DeltaTable.create(tmp_path / "m", "id INT, p STRING", properties={"delta.columnMapping.mode": "name"})
-    with pytest.raises(UnsupportedFeature, match="columns are mapped"):
-        mapped.generate()
-    with pytest.raises(InvalidArgument, match="mode must be"):
-        table.generate("other")
+    refuses(UnsupportedFeature, "columns are mapped", mapped.generate)
+    refuses(InvalidArgument, "mode must be", table.generate, "other")
 
 
 def test_commits_keep_them_up_to_date_where_the_table_says_so(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidCommit, SchemaError
 from deltaskip.stats import compute
+from tests.each import refuses
 from tests.looped import looped
 from tests.txn.tables import SCHEMA, actions, append, file, gone, make_table
 
@@ -53,8 +54,7 @@ def test_every_reader_refuses_the_booleans_that_delta_spark_refuses(
     tmp_path: Path, name: str, reader: Callable[[ds.DeltaTable], object], text: str
 ) -> None:
     table = table_with(tmp_path, name, text)
-    with pytest.raises(SchemaError, match=rf"{name} (of .* )?is {text!r}; set it to true or false"):
-        reader(table)
+    refuses(SchemaError, rf"{name} (of .* )?is {text!r}; set it to true or false", reader, table)
 
 
 @looped("text", ["false", "FALSE"])
@@ -82,8 +82,7 @@ def test_a_metadata_action_with_a_malformed_property_is_refused(tmp_path: Path) 
     table = make_table(tmp_path, {}, ["changeDataFeed"])
     txn = table.transaction()
     txn.set_metadata(replace(table.metadata, configuration={FEED: "on"}))
-    with pytest.raises(InvalidCommit, match=rf"{FEED} is 'on'; set it to true or false"):
-        txn.commit()
+    refuses(InvalidCommit, rf"{FEED} is 'on'; set it to true or false", txn.commit)
     assert actions(tmp_path, 0, "metaData")[0]["configuration"] == {}
 
 

@@ -13,6 +13,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions.paths import encode_path
 from deltaskip.features.identity_columns import identity_of
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
+from tests.each import refuses
 from tests.looped import looped
 from tests.maintenance.test_restore import Meanwhile
 from tests.maintenance.test_vacuum import age, put
@@ -74,10 +75,8 @@ def test_any_version_can_be_cloned(tmp_path: Path) -> None:
     assert len(rows_of(source.clone(tmp_path / "c2", timestamp=time))) == 16
     assert len(rows_of(source.clone(tmp_path / "c3"))) == 0
     assert len(rows_of(DeltaTable(tmp_path / "t", 1).clone(tmp_path / "c4"))) == 20
-    with pytest.raises(ds.VersionNotFound):
-        source.clone(tmp_path / "c5", 77)
-    with pytest.raises(ds.InvalidArgument, match="not both"):
-        source.clone(tmp_path / "c5", 1, "2026-01-01")
+    refuses(ds.VersionNotFound, None, source.clone, tmp_path / "c5", 77)
+    refuses(ds.InvalidArgument, "not both", source.clone, tmp_path / "c5", 1, "2026-01-01")
     assert not (tmp_path / "c5").exists()
 
 
@@ -121,8 +120,7 @@ def test_rule_61_the_source_does_not_know_its_clones(tmp_path: Path) -> None:
     copy = source.clone(tmp_path / "c")
     source.delete()
     source.vacuum(0, enforce_retention=False)
-    with pytest.raises(Exception, match="parquet"):
-        rows_of(copy)
+    refuses(Exception, "parquet", rows_of, copy)
 
 
 def test_rule_70_row_ids_are_new_and_so_are_their_columns(tmp_path: Path) -> None:
@@ -184,8 +182,7 @@ def test_rule_27_identity_columns_go_on_in_the_clone(tmp_path: Path) -> None:
 def test_constraints_hold_in_the_clone_and_new_ones_are_refused(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t", **EVERYTHING)
     copy = source.clone(tmp_path / "c", properties={"delta.constraints.small": "id < 1000"})
-    with pytest.raises(ds.RowViolation):
-        copy.append(rows([2000]))
+    refuses(ds.RowViolation, None, copy.append, rows([2000]))
     for name, text in (("other", "id < 5"), ("small", "id < 5")):
         with pytest.raises(ds.InvalidArgument, match=f"The constraint {name} cannot be set while"):
             source.clone(tmp_path / "d", properties={f"delta.constraints.{name}": text})
@@ -199,8 +196,7 @@ def test_properties_that_cannot_be_set_are_refused(tmp_path: Path) -> None:
         ({"delta.nothing": "1"}, "Delta does not define"),
         ({"delta.appendOnly": "perhaps"}, "true or false"),
     ):
-        with pytest.raises(ValueError, match=message):
-            source.clone(tmp_path / "c", properties=properties)
+        refuses(ValueError, message, source.clone, tmp_path / "c", properties=properties)
         assert not (tmp_path / "c" / "_delta_log").exists()
 
 
@@ -232,8 +228,7 @@ def test_a_table_that_is_there_is_an_error_or_is_replaced(tmp_path: Path) -> Non
         tmp_path / "c", "id STRING, other INT", properties={"a": "1", "delta.columnMapping.mode": "name"}, name="mine"
     )
     target.append(pa.table({"id": ["x"], "other": pa.array([1], pa.int32())}))
-    with pytest.raises(ds.TableAlreadyExists, match="replace=True"):
-        source.clone(tmp_path / "c")
+    refuses(ds.TableAlreadyExists, "replace=True", source.clone, tmp_path / "c")
     copy = source.clone(tmp_path / "c", replace=True)
     assert copy.version == 2 and copy.metadata.id == target.metadata.id and copy.metadata.name == "mine"
     assert rows_of(copy) == rows_of(source) and copy.schema.names == source.schema.names
@@ -252,25 +247,21 @@ def test_an_append_only_table_is_not_replaced(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t")
     target = DeltaTable.create(tmp_path / "c", DDL, properties={"delta.appendOnly": "true"})
     target.append(rows([1]))
-    with pytest.raises(ds.UnsupportedFeature, match="append-only"):
-        source.clone(tmp_path / "c", replace=True)
+    refuses(ds.UnsupportedFeature, "append-only", source.clone, tmp_path / "c", replace=True)
 
 
 def test_a_clone_in_its_own_place_is_refused(tmp_path: Path) -> None:
     source = source_of(tmp_path / "t")
-    with pytest.raises(ds.InvalidArgument, match="in the same place"):
-        source.clone(tmp_path / "t", replace=True)
+    refuses(ds.InvalidArgument, "in the same place", source.clone, tmp_path / "t", replace=True)
     (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(ds.InvalidArgument, match="in the same place"):
-        source.clone(tmp_path / "link" / "t", replace=True)
+    refuses(ds.InvalidArgument, "in the same place", source.clone, tmp_path / "link" / "t", replace=True)
 
 
 def test_another_writer_that_creates_a_table_there_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = source_of(tmp_path / "t")
     storage = Meanwhile(lambda: DeltaTable.create(tmp_path / "c", "x INT"))
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (storage, str(tmp_path / "c")))
-    with pytest.raises(ds.TableAlreadyExists):
-        source.clone(tmp_path / "c")
+    refuses(ds.TableAlreadyExists, None, source.clone, tmp_path / "c")
     assert DeltaTable(tmp_path / "c").schema.names == ("x",)
 
 
@@ -280,8 +271,7 @@ def test_a_change_of_the_replaced_table_is_a_conflict(tmp_path: Path, monkeypatc
     target.append(rows([1]))
     storage: Any = Meanwhile(lambda: target.append(rows([2])))
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (storage, str(tmp_path / "c")))
-    with pytest.raises(ds.CommitConflict):
-        source.clone(tmp_path / "c", replace=True)
+    refuses(ds.CommitConflict, None, source.clone, tmp_path / "c", replace=True)
     assert len(rows_of(DeltaTable(tmp_path / "c"))) == 2
 
 
@@ -291,10 +281,8 @@ def test_a_clone_that_fails_leaves_no_table(tmp_path: Path, monkeypatch: pytest.
 
     source = source_of(tmp_path / "t")
     monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (Meanwhile(fail), str(tmp_path / "c")))
-    with pytest.raises(ds.StorageError, match="The disk is gone"):
-        source.clone(tmp_path / "c")
-    with pytest.raises(ds.TableNotFound):
-        DeltaTable(tmp_path / "c")
+    refuses(ds.StorageError, "The disk is gone", source.clone, tmp_path / "c")
+    refuses(ds.TableNotFound, None, DeltaTable, tmp_path / "c")
 
 
 def test_a_clone_can_be_restored_altered_and_vacuumed(tmp_path: Path) -> None:

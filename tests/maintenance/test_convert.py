@@ -11,6 +11,7 @@ import pytest
 
 import deltaskip as ds
 from tests.dml.tables import info_of
+from tests.each import refuses
 from tests.looped import looped
 
 
@@ -89,8 +90,7 @@ def test_columns_of_files_are_merged(tmp_path: Path) -> None:
 def test_conflicting_types_name_both_files(tmp_path: Path, first: pa.DataType, second: pa.DataType, why: str) -> None:
     write(tmp_path / "t/1.parquet", {"v": pa.nulls(1, first)})
     write(tmp_path / "t/2.parquet", {"v": pa.nulls(1, second)})
-    with pytest.raises(ds.SchemaError, match=why):
-        ds.convert_to_delta(tmp_path / "t")
+    refuses(ds.SchemaError, why, ds.convert_to_delta, tmp_path / "t")
     assert not (tmp_path / "t/_delta_log").exists()
 
 
@@ -122,8 +122,7 @@ def test_names_that_differ_in_letter_case_are_refused(tmp_path: Path) -> None:
 )
 def test_rule_19_folders_are_the_partition_columns(tmp_path: Path, folder: str, schema: str | None, why: str) -> None:
     write(tmp_path / "t" / folder / "a.parquet", {"id": [1]})
-    with pytest.raises(ds.InvalidArgument, match=why):
-        ds.convert_to_delta(tmp_path / "t", schema)
+    refuses(ds.InvalidArgument, why, ds.convert_to_delta, tmp_path / "t", schema)
     assert not (tmp_path / "t/_delta_log").exists()
 
 

@@ -11,6 +11,7 @@ from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.storage import Storage
 from deltaskip.storage.remote import ObjectStorage
 from tests.dml.tables import rows_of
+from tests.each import refuses
 from tests.noted import raising
 from tests.storage.s3 import endpoint, s3_options, store
 
@@ -85,8 +86,7 @@ def test_a_request_that_fails_is_recorded(
     before = keys(storage, table.snapshot.root)
     with monkeypatch.context() as patch:
         patch.setattr(ObjectStorage, "delete_files", raising(StorageError("The store is gone.")))
-        with pytest.raises(StorageError, match="The store is gone"):
-            table.vacuum(0, enforce_retention=False)
+        refuses(StorageError, "The store is gone", table.vacuum, 0, enforce_retention=False)
     table.refresh()
     assert table.history(1)[0].operation_parameters == {"status": "FAILED"}
     assert keys(storage, table.snapshot.root) == before
@@ -101,8 +101,7 @@ def test_a_version_is_restored_if_its_objects_are_there(store: tuple[Storage, st
     table.restore(3)
     [gone] = [path for path in keys(storage, table.snapshot.root) if path.startswith("p=50%25")]
     storage.delete(f"{table.snapshot.root}/{gone}")
-    with pytest.raises(DataFileMissing, match="1 of its files no longer exist: p=50%25/"):
-        table.restore(1)
+    refuses(DataFileMissing, "1 of its files no longer exist: p=50%25/", table.restore, 1)
 
 
 def test_clones_in_and_between_stores(store: tuple[Storage, str], s3_options: dict[str, str], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from deltaskip.sparkexpr.types.data_types import SHORT
 from deltaskip.storage import LocalStorage
 from tests.builder import json_lines, log_file, logged, relog
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
+from tests.each import refuses
 from tests.extent import extent
 
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
@@ -71,20 +72,15 @@ def test_a_timestamp_chooses_the_version(tmp_path: Path) -> None:
     table.restore(timestamp=time)
     assert len(rows_of(table)) == 3
     assert info_of(table)["operationParameters"] == {"version": "null", "timestamp": str(time)}
-    with pytest.raises(ds.VersionNotFound):
-        table.restore(timestamp="1999-01-01")
-    with pytest.raises(ds.VersionNotFound):
-        table.restore(timestamp="2999-01-01")
+    refuses(ds.VersionNotFound, None, table.restore, timestamp="1999-01-01")
+    refuses(ds.VersionNotFound, None, table.restore, timestamp="2999-01-01")
 
 
 def test_the_version_must_be_one_and_there(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t")
-    with pytest.raises(ds.InvalidArgument, match="Specify the version or the timestamp"):
-        table.restore()
-    with pytest.raises(ds.InvalidArgument, match="not both"):
-        table.restore(0, "2026-01-01")
-    with pytest.raises(ds.VersionNotFound, match="5"):
-        table.restore(5)
+    refuses(ds.InvalidArgument, "Specify the version or the timestamp", table.restore)
+    refuses(ds.InvalidArgument, "not both", table.restore, 0, "2026-01-01")
+    refuses(ds.VersionNotFound, "5", table.restore, 5)
 
 
 def test_nothing_to_restore_commits_nothing(tmp_path: Path) -> None:
@@ -170,8 +166,7 @@ def test_a_constraint_goes_and_comes_back(tmp_path: Path) -> None:
     table.append(rows([9]))
     table.restore(2)
     assert len(rows_of(table)) == 3 and table.properties["delta.constraints.few"] == "id < 5"
-    with pytest.raises(ds.RowViolation):
-        table.append(rows([9]))
+    refuses(ds.RowViolation, None, table.append, rows([9]))
 
 
 def test_rule_62_the_protocol_is_never_lowered(tmp_path: Path) -> None:
@@ -307,8 +302,7 @@ def test_missing_files_are_named_before_anything_happens(tmp_path: Path) -> None
     data = sorted(name for name in every if name.endswith("parquet"))
     [vector] = every - {*data}
     (tmp_path / "t" / data[0]).unlink()
-    with pytest.raises(ds.DataFileMissing, match=rf"(?s)Version 3 of .* 1 of its files .* {data[0]}\. A VACUUM"):
-        table.restore(3)
+    refuses(ds.DataFileMissing, rf"(?s)Version 3 of .* 1 of its files .* {data[0]}\. A VACUUM", table.restore, 3)
     (tmp_path / "t" / vector).unlink()
     with pytest.raises(ds.DataFileMissing, match="2 of its files") as caught:
         table.restore(4, dry_run=True)
@@ -332,8 +326,7 @@ def test_an_append_only_table_loses_no_rows(tmp_path: Path) -> None:
     table.append(rows(range(3)))
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = true)")
     table.append(rows(range(3)))
-    with pytest.raises(ds.UnsupportedFeature, match="append-only"):
-        table.restore(1)
+    refuses(ds.UnsupportedFeature, "append-only", table.restore, 1)
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = false)")
     table.restore(2)
     assert len(rows_of(table)) == 3 and table.properties["delta.appendOnly"] == "true"
@@ -377,8 +370,7 @@ def test_changes_of_rows_meanwhile_conflict(tmp_path: Path, what: str, propertie
         "schema": lambda: other.alter_sql("ADD COLUMN c INT"),
     }[what]  # fmt: skip
     table.snapshot.storage = Meanwhile(act)
-    with pytest.raises(ds.CommitConflict):
-        table.restore(1)
+    refuses(ds.CommitConflict, None, table.restore, 1)
     assert DeltaTable(tmp_path / "t").version == table.version + 1
 
 
@@ -400,8 +392,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
         raise ds.StorageError("The disk is gone.")
 
     table.snapshot.storage = Meanwhile(fail)
-    with pytest.raises(ds.StorageError, match="The disk is gone"):
-        table.restore(1)
+    refuses(ds.StorageError, "The disk is gone", table.restore, 1)
     assert DeltaTable(tmp_path / "t").version == 2
     assert DeltaTable(tmp_path / "t").restore(1).version == 3
 
@@ -442,8 +433,7 @@ def test_a_version_from_before_row_tracking_was_dropped_is_refused_and_can_be_cl
     dropped = table.version
     table.append(rows(range(10, 12)))
     for version in (1, 2):
-        with pytest.raises(ds.UnsupportedFeature, match=r"rowTracking was dropped after it: clone that version"):
-            table.restore(version)
+        refuses(ds.UnsupportedFeature, r"rowTracking was dropped after it: clone that version", table.restore, version)
     assert table.version == dropped + 1 and len(rows_of(table)) == 6
     table.restore(dropped)
     assert rows_of(table) == before

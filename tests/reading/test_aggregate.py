@@ -16,6 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.sparkexpr.values.arrow_values import domain_values
+from tests.each import refuses
 from tests.extent import extent, seed
 from tests.reading.random_rows import columns_of, compared, keys_at, table_with_files
 from tests.skipping.random_predicates import random_predicate
@@ -224,8 +225,7 @@ def test_a_nan_that_a_writer_left_out_is_found(tmp_path: Path) -> None:
 def test_what_is_not_computed_is_refused_by_name(
     table: ds.DeltaTable, by: Any, aggregates: dict[str, Any], error: Any, said: str
 ) -> None:
-    with pytest.raises(error, match=said):
-        table.scan().aggregate(by, **aggregates)
+    refuses(error, said, lambda: table.scan().aggregate(by, **aggregates))
 
 
 def test_totals_of_a_limit_and_of_collated_strings_are_refused(tmp_path: Path) -> None:
@@ -236,10 +236,8 @@ def test_totals_of_a_limit_and_of_collated_strings_are_refused(tmp_path: Path) -
     scan = ds.DeltaTable(tmp_path / "t").scan()
     with pytest.raises(ds.InvalidArgument, match="leave it out"):
         ds.DeltaTable(tmp_path / "t").scan(limit=1).aggregate(n="count(*)")
-    with pytest.raises(ds.UnsupportedFeature, match="collation"):
-        scan.aggregate(a="max(s)")
-    with pytest.raises(ds.UnsupportedFeature, match="collation"):
-        scan.aggregate(["p"], n="count(*)")
+    refuses(ds.UnsupportedFeature, "collation", scan.aggregate, a="max(s)")
+    refuses(ds.UnsupportedFeature, "collation", scan.aggregate, ["p"], n="count(*)")
     assert scan.aggregate(n="count(s)", low="min(c)", high="max(c)").to_pylist() == [
         {"n": 2, "low": "a ", "high": "b "}
     ]
@@ -274,8 +272,7 @@ def test_renamed_and_widened_columns_are_found_by_their_files_names(tmp_path: Pa
 def test_executors_have_other_calls(table: ds.DeltaTable) -> None:
     scan: Any = table.scan(engine="spark")
     for call, cure in ((lambda: scan.top(1, "id"), "orderBy"), (lambda: scan.aggregate(n="count(*)"), "groupBy")):
-        with pytest.raises(ds.UnsupportedFeature, match=cure):
-            call()
+        refuses(ds.UnsupportedFeature, cure, call)
     here: Any = table.scan()
     for name, instead in (("sort", r"top\(n, by"), ("group_by", r"aggregate\(by")):
         with pytest.raises(AttributeError, match=instead):

@@ -15,6 +15,7 @@ import deltaskip as ds
 from deltaskip.errors import StorageError
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, DataType, DecimalType, MapType
 from tests.builder import TableBuilder, add
+from tests.each import refuses
 from tests.footers import change_footer, change_types, decimal_type, nullable_pairs, optional_keys
 from tests.looped import looped
 
@@ -125,8 +126,7 @@ def _check_refused(folder: Path, columns: dict[str, DataType], why: str) -> None
     builder.commit({"add": {**add("f.parquet")["add"], "size": (folder / "f.parquet").stat().st_size}})
     table = ds.DeltaTable(folder)
     assert table.scan(columns=["id"]).to_arrow().num_rows == 1
-    with pytest.raises(StorageError, match=rf"f\.parquet.*({why})"):
-        table.scan().to_arrow()
+    refuses(StorageError, rf"f\.parquet.*({why})", lambda: table.scan().to_arrow())
 
 
 def test_maps_with_optional_keys_are_read_added_and_rewritten(tmp_path: Path) -> None:
@@ -149,8 +149,7 @@ def test_maps_with_optional_keys_are_read_added_and_rewritten(tmp_path: Path) ->
 
 def test_null_as_a_key_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     write_maps(tmp_path / "c/f.parquet", [[(None, 1)]])
-    with pytest.raises(StorageError, match=r"f\.parquet.*NULL as a key"):
-        ds.convert_to_delta(tmp_path / "c")
+    refuses(StorageError, r"f\.parquet.*NULL as a key", ds.convert_to_delta, tmp_path / "c")
     _check_refused(tmp_path / "c", {"id": LONG, "m": MapType(STRING, LONG, True)}, "NULL as a key")
 
 

@@ -13,6 +13,7 @@ from deltaskip.sparkexpr.nodes import columns_of
 from deltaskip.sparkexpr.types.data_types import INTEGER, STRING, VARIANT, StructField, StructType
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.builder import TableBuilder, add
+from tests.each import refuses
 
 SPARK = r"left to Spark|padded by Spark"
 
@@ -37,10 +38,8 @@ def texts(tmp_path: Path) -> ds.DeltaTable:
 @pytest.mark.filterwarnings("ignore::deltaskip.PredicateWarning")
 @pytest.mark.parametrize("where", ["s = 1", "s > 0", "s BETWEEN 0 AND 5", "i + 1 > 5", "to_timestamp(s) IS NULL"])
 def test_what_fails_for_a_row_only_in_ansi_mode_is_left_to_spark_without_it(texts: ds.DeltaTable, where: str) -> None:
-    with pytest.raises(ds.UnsupportedFeature, match=SPARK):
-        texts.scan(where, ansi=False).to_arrow()
-    with pytest.raises(ds.PredicateError, match="fails for a row"):
-        texts.scan(where, ansi=True).to_arrow()
+    refuses(ds.UnsupportedFeature, SPARK, lambda: texts.scan(where, ansi=False).to_arrow())
+    refuses(ds.PredicateError, "fails for a row", lambda: texts.scan(where, ansi=True).to_arrow())
     assert texts.scan(where, ansi=False).files().num_rows == 1
 
 
@@ -52,8 +51,7 @@ def test_what_fails_for_a_row_only_in_ansi_mode_is_left_to_spark_without_it(text
     ],
 )
 def test_rows_are_refused_and_files_are_kept(texts: ds.DeltaTable, where: str) -> None:
-    with pytest.raises(ds.UnsupportedFeature, match=SPARK):
-        texts.scan(where).to_arrow()
+    refuses(ds.UnsupportedFeature, SPARK, lambda: texts.scan(where).to_arrow())
     assert texts.scan(where).files().num_rows == 1
 
 

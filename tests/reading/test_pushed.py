@@ -20,6 +20,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
 from deltaskip.reading.scan_dataset import ScanDataset
+from tests.each import refuses
 from tests.extent import extent, seed
 
 pl = pytest.importorskip("polars")
@@ -251,10 +252,8 @@ def test_pieces_have_the_rows_of_the_scan_in_its_order_also_in_another_process(t
     [empty] = table.scan("id < 0").pieces(3)
     assert empty.to_arrow().equals(table.scan("id < 0").to_arrow())
     for wrong, message in ((0, "1 or greater"), (-1, "0 or greater")):
-        with pytest.raises(InvalidArgument, match=message):
-            scan.pieces(wrong)
-    with pytest.raises(InvalidArgument, match="A scan with a limit has no pieces"):
-        table.scan(limit=3).pieces()
+        refuses(InvalidArgument, message, scan.pieces, wrong)
+    refuses(InvalidArgument, "A scan with a limit has no pieces", lambda: table.scan(limit=3).pieces())
 
 
 def test_fields_of_structs_are_columns_under_their_own_names(table: ds.DeltaTable) -> None:
@@ -274,8 +273,7 @@ def test_fields_of_structs_are_columns_under_their_own_names(table: ds.DeltaTabl
 
 def test_two_fields_of_one_name_are_refused(tmp_path: Path) -> None:
     made = ds.DeltaTable.create(tmp_path / "t", "a STRUCT<x: INT>, b STRUCT<x: INT>")
-    with pytest.raises(InvalidArgument, match=r"both a\.x and b\.x, which are named x"):
-        made.scan(columns=["a.x", "b.x"])
+    refuses(InvalidArgument, r"both a\.x and b\.x, which are named x", made.scan, columns=["a.x", "b.x"])
 
 
 def test_fields_are_found_in_files_with_other_names_and_without_them(tmp_path: Path) -> None:
@@ -335,10 +333,8 @@ def test_frames_in_one_call(table: ds.DeltaTable) -> None:
     assert list(ds.read_pandas(table, "id < 10", ["id", "s"], 3).columns) == ["id", "s"]
     types = ds.read_pandas(table, "id = 11", types="arrow").dtypes
     assert str(types["g"]) == "double[pyarrow]"
-    with pytest.raises(InvalidArgument, match="types must be numpy or arrow"):
-        ds.read_pandas(table, types="polars")
-    with pytest.raises(InvalidArgument, match="pass one of them"):
-        table.scan().to_pandas("arrow", types_mapper=str)
+    refuses(InvalidArgument, "types must be numpy or arrow", ds.read_pandas, table, types="polars")
+    refuses(InvalidArgument, "pass one of them", lambda: table.scan().to_pandas("arrow", types_mapper=str))
 
 
 def test_integers_that_lose_digits_in_pandas_are_named(tmp_path: Path) -> None:
@@ -398,8 +394,7 @@ def test_each_library_s_frames_are_written_back(tmp_path: Path, table: ds.DeltaT
 def test_a_lazy_frame_is_written_while_it_is_computed(tmp_path: Path) -> None:
     made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     frame = pl.LazyFrame({"id": range(10)}).map_batches(lambda each: 1 // 0, schema={"id": pl.Int64})
-    with pytest.raises(InvalidArgument, match="rows of data cannot be read"):
-        made.append(frame)
+    refuses(InvalidArgument, "rows of data cannot be read", made.append, frame)
     assert made.refresh().version == 0
 
 
@@ -461,8 +456,7 @@ def test_duckdb_does_not_get_times_that_it_would_cut(tmp_path: Path) -> None:
     for columns in (None, ["s"]):
         with pytest.raises(UnsupportedFeature, match="nanoseconds with a time zone"):
             made.scan(columns=columns).to_duckdb(duckdb.connect())
-    with pytest.raises(UnsupportedFeature, match="leave the column out"):
-        ds.sql(f"SELECT count(DISTINCT t) FROM '{tmp_path / 't'}'")
+    refuses(UnsupportedFeature, "leave the column out", ds.sql, f"SELECT count(DISTINCT t) FROM '{tmp_path / 't'}'")
     # The log answers, and not DuckDB.
     assert ds.sql(f"SELECT max(t) AS m FROM '{tmp_path / 't'}'")["m"][0].value == 1
     assert made.scan(columns=["id"]).to_duckdb(duckdb.connect()).fetchall() == [(1,)]

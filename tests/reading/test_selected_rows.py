@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from deltaskip.kernels.row_runs import bits_in, bytes_in, offsets_in, runs_of
 from deltaskip.reading.plain_columns import VIEWS, rows_in
+from tests.each import refuses
 
 DEEP = pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.list_(pa.string())))]))
 VALUES = [
@@ -61,14 +62,10 @@ def test_runs_are_those_of_a_mask(chosen: list[bool], first: int) -> None:
 
 def test_runs_beyond_the_values_and_offsets_that_do_not_ascend_are_refused() -> None:
     runs = runs_of(np.array([False, True, True]))
-    with pytest.raises(ValueError, match="not within the values"):
-        bytes_in(bytes(11), 4, 0, runs)
-    with pytest.raises(ValueError, match="not within the values"):
-        bytes_in(bytes(12), 4, 1, runs)
-    with pytest.raises(ValueError, match="not within the bits"):
-        bits_in(bytes(1), 6, runs)
-    with pytest.raises(ValueError, match="not within the offsets"):
-        offsets_in(np.arange(3, dtype=np.int32), 0, runs)
+    refuses(ValueError, "not within the values", bytes_in, bytes(11), 4, 0, runs)
+    refuses(ValueError, "not within the values", bytes_in, bytes(12), 4, 1, runs)
+    refuses(ValueError, "not within the bits", bits_in, bytes(1), 6, runs)
+    refuses(ValueError, "not within the offsets", lambda: offsets_in(np.arange(3, dtype=np.int32), 0, runs))
     for offsets in ([0, 2, 1, 3], [0, 1, 2, 1], [0, -1, 0, 1]):
         with pytest.raises(ValueError, match="do not ascend"):
             offsets_in(np.array(offsets, np.int32), 0, runs)

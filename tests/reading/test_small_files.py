@@ -20,7 +20,7 @@ import deltaskip as ds
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.small_files import SmallFiles
-from tests.each import each
+from tests.each import each, refuses
 from tests.extent import extent
 from tests.reading.test_column_chunks import LEFT, OPTIONS, VALUES, columns, decoded
 
@@ -159,8 +159,7 @@ def test_files_are_read_together_as_far_as_their_rows_are_few(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     table = table_of(tmp_path, [ten_rows(first) for first in range(0, 100, 10)])
     (tmp_path / "7.parquet").unlink()
-    with pytest.raises(DataFileMissing, match=r"7\.parquet"):
-        table.scan().to_arrow()
+    refuses(DataFileMissing, r"7\.parquet", lambda: table.scan().to_arrow())
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
@@ -170,8 +169,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     start = pq.read_metadata(path).row_group(0).column(2).dictionary_page_offset
     data[start + 2 : start + 30] = b"\xff" * 28
     path.write_bytes(data)
-    with pytest.raises(StorageError, match=r"7\.parquet"):
-        table.scan().to_arrow()
+    refuses(StorageError, r"7\.parquet", lambda: table.scan().to_arrow())
 
 
 def test_a_schema_that_is_no_list_is_left_to_pyarrow(tmp_path: Path) -> None:
@@ -183,10 +181,8 @@ def test_a_schema_that_is_no_list_is_left_to_pyarrow(tmp_path: Path) -> None:
     assert data[footer + 2] == 0x19
     data[footer + 2] = 0x1A
     path.write_bytes(data)
-    with pytest.raises(OSError):
-        pq.read_metadata(path)
-    with pytest.raises(StorageError, match=r"7\.parquet"):
-        table.scan().to_arrow()
+    refuses(OSError, None, pq.read_metadata, path)
+    refuses(StorageError, r"7\.parquet", lambda: table.scan().to_arrow())
 
 
 def test_what_is_opened_is_closed(tmp_path: Path, together: list[int]) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from tests.each import each
+from tests.each import each, refuses
 from tests.extent import extent, seed
 from tests.reading.random_rows import columns_of, compared, keys_at, sorted_positions, table_with_files
 from tests.skipping.random_predicates import random_predicate
@@ -162,8 +162,7 @@ def test_every_form_of_an_order(table: ds.DeltaTable, by: Any, wanted: list[int]
     ],
 )
 def test_what_is_no_order_is_refused(table: ds.DeltaTable, number: Any, by: Any, error: Any, said: str) -> None:
-    with pytest.raises(error, match=said):
-        table.scan().top(number, by)
+    refuses(error, said, lambda: table.scan().top(number, by))
 
 
 def test_what_has_no_meaning_for_first_rows_is_refused(table: ds.DeltaTable) -> None:
@@ -175,17 +174,12 @@ def test_what_has_no_meaning_for_first_rows_is_refused(table: ds.DeltaTable) -> 
         lambda: table.scan(limit=3).top(1, "id"),
         lambda: scan.aggregate(n="count(*)"),
     ):
-        with pytest.raises(ds.InvalidArgument):
-            call()
-    with pytest.raises(ds.UnsupportedFeature):
-        scan.to_dataset()
-    with pytest.raises(ds.NotProvable):
-        scan.min("id")
-    with pytest.raises(ds.UnsupportedFeature, match=r"STRUCT.*to_spark"):
-        table.scan().top(2, "st").to_arrow()
+        refuses(ds.InvalidArgument, None, call)
+    refuses(ds.UnsupportedFeature, None, scan.to_dataset)
+    refuses(ds.NotProvable, None, scan.min, "id")
+    refuses(ds.UnsupportedFeature, r"STRUCT.*to_spark", lambda: table.scan().top(2, "st").to_arrow())
     made = ds.DeltaTable.create(Path(table.uri.removeprefix("file://")) / "maps", "m MAP<STRING, INT>")
-    with pytest.raises(ds.PredicateError, match="does not sort values of type MAP"):
-        made.scan().top(1, "m")
+    refuses(ds.PredicateError, "does not sort values of type MAP", lambda: made.scan().top(1, "m"))
 
 
 def test_the_log_leaves_out_files_and_the_rows_leave_out_more(table: ds.DeltaTable) -> None:

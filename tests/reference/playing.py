@@ -12,16 +12,10 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.reference.oracle import session
-
-
-def by_id(row: Mapping[str, Any]) -> Any:
-    """The key that orders rows by their ids."""
-    return row["id"]
 
 
 def main(module: str, answers: str, *names: str) -> None:

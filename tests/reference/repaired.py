@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.reference.mixed import INCREMENTAL, STRICT
+from tests.reference.histories.history import INCREMENTAL, STRICT
 from tests.reference.oracle import session
 
 _TABLES = {
@@ -27,14 +27,14 @@ def main(act: str, folder: Path, answers: Path | None = None) -> None:
     spark = session(Path(tempfile.mkdtemp()))
     if act == "commit":
         for name, value in STRICT.items():
-            spark.conf.set(f"spark.databricks.delta.{name}", value)
+            spark.conf.set(name, value)
         for path in sorted(folder.iterdir()):
             table, number = f"delta.`{path}`", int(str(answers))
             spark.sql(f"INSERT INTO {table} (id, name, p) VALUES ({5000 + number}, 'spark', 1)")
             spark.sql(f"DELETE FROM {table} WHERE id = {number}")
         assert spark.conf.get(INCREMENTAL, "true") == "true", "delta-spark derives another checksum"
         for name in STRICT:
-            spark.conf.unset(f"spark.databricks.delta.{name}")
+            spark.conf.unset(name)
         return
     if act == "write":
         for name, layout in _TABLES.items():

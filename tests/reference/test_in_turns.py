@@ -5,25 +5,12 @@ from functools import cache
 
 import pytest
 
-from tests.reference import (
-    change_feed,
-    iceberg_rows,
-    maintained,
-    merged,
-    mixed,
-    optimized,
-    overwritten,
-    partitioned,
-    two_writers,
-    updated,
-)
+from tests.reference import change_feed, iceberg_rows, maintained, not_in_histories, partitioned
 from tests.reference.conftest import answers_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.long]
 
-MODULES = (
-    change_feed, iceberg_rows, maintained, merged, mixed, optimized, overwritten, partitioned, two_writers, updated,
-)  # fmt: skip
+MODULES = (change_feed, iceberg_rows, maintained, partitioned, not_in_histories)
 CASES = {module.__name__.rpartition(".")[2]: [*module.CASES] for module in MODULES}
 
 

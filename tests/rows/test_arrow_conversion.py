@@ -26,6 +26,7 @@ from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import LocalStorage
+from tests.each import refuses
 from tests.extent import extent
 from tests.noted import raising
 from tests.rows.tables import plan_for, planned, random_row, table_of
@@ -192,11 +193,9 @@ def test_empty_partition_strings_are_null_before_rules_are_checked() -> None:
     found = [{"p": None, "n": 1}, {"p": "x", "n": 2}]
     assert converted("p STRING, n BIGINT", rows, partition_columns=["p"]) == found
     assert converted("p STRING, n BIGINT", rows) == rows.to_pylist()
-    with pytest.raises(RowViolation):
-        converted("p STRING NOT NULL, n BIGINT", rows, partition_columns=["p"])
+    refuses(RowViolation, None, converted, "p STRING NOT NULL, n BIGINT", rows, partition_columns=["p"])
     for rule in ({"configuration": {"delta.constraints.c": "p <> 'y'"}}, {"where": "p = '' OR p = 'x'"}):
-        with pytest.raises(RowViolation):
-            converted("p STRING, n BIGINT", rows, partition_columns=["p"], **rule)
+        refuses(RowViolation, None, converted, "p STRING, n BIGINT", rows, partition_columns=["p"], **rule)
 
 
 def test_generated_columns_use_the_stored_values_and_the_time_zone() -> None:
@@ -221,8 +220,7 @@ def test_defaults_are_evaluated_once_and_stored_by_the_columns_type() -> None:
     now = datetime(1970, 1, 1, 23, 59, 59, tzinfo=UTC)
     expected = {"d": Decimal("1.26"), "s": "7", "t": now, "day": date(1970, 1, 2), "b": 3, "n": None}
     assert found == [{"a": a, **expected} for a in (1, 2)]
-    with pytest.raises(RowViolation, match="300 does not fit"):
-        converted("a BIGINT, b TINYINT DEFAULT 300", rows)
+    refuses(RowViolation, "300 does not fit", converted, "a BIGINT, b TINYINT DEFAULT 300", rows)
 
 
 @pytest.mark.parametrize(
@@ -236,8 +234,7 @@ def test_defaults_are_evaluated_once_and_stored_by_the_columns_type() -> None:
     ],
 )
 def test_what_only_spark_evaluates_says_that_a_session_is_needed(schema: str, configuration: dict[str, str]) -> None:
-    with pytest.raises(UnsupportedFeature, match="Spark session"):
-        converted(schema, pa.table({"s": ["x"]}), configuration=configuration)
+    refuses(UnsupportedFeature, "Spark session", converted, schema, pa.table({"s": ["x"]}), configuration=configuration)
 
 
 def test_collated_rules_use_the_given_collations() -> None:
@@ -249,8 +246,7 @@ def test_collated_rules_use_the_given_collations() -> None:
 
     collations = Collations(SPARK_VERSION)
     assert ArrowRows(plan, collations=collations).convert(pa.table({"s": ["ABC"]})).to_pylist() == [{"s": "ABC"}]
-    with pytest.raises(RowViolation):
-        ArrowRows(plan, collations=collations).convert(pa.table({"s": ["x"]}))
+    refuses(RowViolation, None, lambda: ArrowRows(plan, collations=collations).convert(pa.table({"s": ["x"]})))
 
 
 def test_an_error_of_an_expression_is_a_violation() -> None:
@@ -269,8 +265,7 @@ def test_identity_values_continue_over_batches_and_the_state_is_kept() -> None:
     assert [(row["id"], row["g"]) for row in found] == [(10, 20), (5, 10), (0, 0)]
     assert converter.identities["id"].mark == 0
     last = planned("id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9223372036854775806), a STRING", rows.schema)
-    with pytest.raises(SchemaError, match="no values left"):
-        ArrowRows(last).convert(rows)
+    refuses(SchemaError, "no values left", lambda: ArrowRows(last).convert(rows))
 
 
 def test_streams_divide_large_batches_and_leave_out_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentTyp
 from deltaskip.rows.arrow_layout import _checked
 from deltaskip.sparkexpr.types import simple_string
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
-from tests.each import each
+from tests.each import each, refuses
 from tests.looped import looped
 
 TEXTS = pa.array(["a", None, "b"])
@@ -67,8 +67,7 @@ def test_slices_are_checked_without_the_values_of_others(kind: Callable[[pa.Data
         assert checked.equals(part) and checked.type == kind(entry)
     offsets = pa.py_buffer(np.array([0, 1, 3, 2, 4], np.int32))
     broken = pa.Array.from_buffers(pa.list_(pa.null()), 3, [None, offsets], offset=1, children=[pa.nulls(4)])
-    with pytest.raises(pa.ArrowInvalid, match="offsets decrease"):
-        _checked(broken)
+    refuses(pa.ArrowInvalid, "offsets decrease", _checked, broken)
 
 
 @looped(
@@ -195,8 +194,7 @@ def test_python_objects_of_polars_are_refused_by_column_at_every_door(tmp_path: 
             "data ": lambda data: table.overwrite(data, schema_mode="replace"),
             "source": lambda data: table.merge(data, "target.id = source.id", schema_mode="merge"),
         }.items():
-            with pytest.raises(InvalidArgumentType, match=rf"^{name.strip()}, .*the column c has Python objects"):
-                act(given)
+            refuses(InvalidArgumentType, rf"^{name.strip()}, .*the column c has Python objects", act, given)
     assert DeltaTable(table.uri).version == 0
 
 
@@ -225,8 +223,7 @@ def test_what_is_no_stream_of_rows_is_refused_by_name(
     tmp_path: Path, data: Callable[[], Any], error: type[DeltaSkipError], message: str
 ) -> None:
     value = data()
-    with pytest.raises(error, match=message):
-        stored(tmp_path, "c BIGINT", value)
+    refuses(error, message, stored, tmp_path, "c BIGINT", value)
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
     assert DeltaTable(tmp_path / "t").version == 0
 
@@ -238,8 +235,7 @@ def test_a_merge_says_why_its_source_is_refused(tmp_path: Path) -> None:
         (pa.chunked_array([[1]]), "source, a ChunkedArray, cannot be converted to Arrow rows"),
         (b"c", "source must be .*not bytes"),
     ):
-        with pytest.raises(InvalidArgumentType, match=message):
-            table.merge(source, "target.c = source.c")
+        refuses(InvalidArgumentType, message, table.merge, source, "target.c = source.c")
 
 
 def damaged_text() -> pa.Array:
@@ -283,8 +279,7 @@ def strict_variants(values: list[bytes | None]) -> pa.Array:
 def test_values_that_no_reader_could_read_are_refused_by_column(
     tmp_path: Path, ddl: str, array: pa.Array, error: type[DeltaSkipError], message: str
 ) -> None:
-    with pytest.raises(error, match=message):
-        stored(tmp_path, f"x INT, {ddl}", pa.table({"c": array, "x": [1]}))
+    refuses(error, message, stored, tmp_path, f"x INT, {ddl}", pa.table({"c": array, "x": [1]}))
     assert DeltaTable(tmp_path / "t").version == 0
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
 

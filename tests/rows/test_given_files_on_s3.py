@@ -6,11 +6,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing
 from deltaskip.storage import Storage
+from tests.each import refuses
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -38,7 +38,5 @@ def test_a_folder_is_converted_and_files_are_added(store: tuple[Storage, str], s
     [uri] = ds.DeltaTable(root, storage_options=s3_options).scan("id = 8").files()["uri"].to_pylist()
     content = storage.read(unquote(uri))
     assert pq.read_table(pa.BufferReader(content))["id"].to_pylist() == [8]
-    with pytest.raises(DataFileMissing):
-        table.add_files("missing.parquet")
-    with pytest.raises(DataFileMissing):
-        table.add_files("p=5")
+    refuses(DataFileMissing, None, table.add_files, "missing.parquet")
+    refuses(DataFileMissing, None, table.add_files, "p=5")

@@ -13,6 +13,7 @@ from deltaskip.actions import decode_path
 from deltaskip.actions.paths import encode_path
 from deltaskip.errors import SchemaError
 from tests.builder import logged
+from tests.each import refuses
 
 ROWS = pa.table({"id": [1, 2, 3]})
 
@@ -113,9 +114,7 @@ def test_the_types_that_spark_does_not_read_are_refused_by_name(tmp_path: Path) 
         folder = tmp_path / name
         folder.mkdir()
         pq.write_table(pa.table({"id": [1, 2], "x": array}), folder / "a.parquet")
-        with pytest.raises(SchemaError, match="x has a type of Parquet that Spark does not read"):
-            ds.convert_to_delta(folder)
+        refuses(SchemaError, "x has a type of Parquet that Spark does not read", ds.convert_to_delta, folder)
         table = DeltaTable.create(tmp_path / f"{name}_added", "id BIGINT, x STRING")
         pq.write_table(pa.table({"id": [1, 2], "x": array}), tmp_path / f"{name}_added" / "a.parquet")
-        with pytest.raises(SchemaError, match=r"a\.parquet cannot be added .* x has a type of Parquet"):
-            table.add_files(["a.parquet"])
+        refuses(SchemaError, r"a\.parquet cannot be added .* x has a type of Parquet", table.add_files, ["a.parquet"])

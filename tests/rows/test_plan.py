@@ -10,6 +10,7 @@ from deltaskip.rows.rules import rule_condition
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, VOID, ArrayType, DataType, StructField, StructType
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from tests.each import refuses
 from tests.looped import looped
 
 
@@ -152,8 +153,7 @@ def test_the_rules_of_columns(case: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_rule_is_refused(type_: DataType, metadata: dict[str, str], reason: str) -> None:
-    with pytest.raises(SchemaError, match=reason):
-        rules(StructType((StructField("x", type_, True, metadata),)))
+    refuses(SchemaError, reason, lambda: rules(StructType((StructField("x", type_, True, metadata),))))
 
 
 def test_constraints_invariants_and_predicates_keep_their_text() -> None:
@@ -181,5 +181,4 @@ def test_a_merge_plans_the_merged_columns() -> None:
     assert found.changes_schema and found.schema.names == ("a", "s", "B")
     assert origins(found) == {"a": "null", "s": "given", "B": "given"}
     wrong: Any = "append"
-    with pytest.raises(InvalidArgument, match="schema_mode"):
-        plan("a INT", "a INT", schema_mode=wrong)
+    refuses(InvalidArgument, "schema_mode", plan, "a INT", "a INT", schema_mode=wrong)

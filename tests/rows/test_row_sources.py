@@ -16,6 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError
+from tests.each import refuses
 from tests.extent import WHOLE, some
 
 TEXT = pa.array(["a", "b", None])
@@ -216,8 +217,7 @@ def test_a_scan_that_fails_raises_its_own_error_and_leaves_nothing(tmp_path: Pat
     for file in (tmp_path / "other").glob("*.parquet"):
         file.unlink()
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, c STRING")
-    with pytest.raises(ds.errors.DataFileMissing):
-        table.append(other)
+    refuses(ds.errors.DataFileMissing, None, table.append, other)
     with pytest.raises(ds.errors.DataFileMissing):
         table.merge(other.scan(), "target.id = source.id", "source", "target").when_matched_delete().execute()
     assert DeltaTable(table.uri).version == 0
@@ -261,8 +261,7 @@ def test_values_without_a_type_of_delta_are_refused_by_name_at_every_door(tmp_pa
             lambda rows: table.merge(rows, "target.id = 1").when_not_matched_insert_all().execute(),
             lambda rows: DeltaTable.create(tmp_path / "u", rows.schema),
         ):
-            with pytest.raises(SchemaError, match=says.replace("[", r"\[")):
-                act(rows)
+            refuses(SchemaError, says.replace("[", r"\["), act, rows)
     assert DeltaTable(table.uri).version == 0
     assert not (tmp_path / "u").exists()
 

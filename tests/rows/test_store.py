@@ -21,6 +21,7 @@ from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.arrow_values import domain_values
 from deltaskip.sparkexpr.values.calendar import zone_of
+from tests.each import refuses
 from tests.looped import looped
 from tests.rows.store_pairs import PAIRS, store_assignment
 from tests.sparkexpr.edge_values import EDGES
@@ -178,8 +179,7 @@ def test_every_form_of_arrow_data_is_taken(array: pa.Array, target: str, expecte
     ],
 )
 def test_values_of_foreign_types_that_do_not_fit_are_refused(array: pa.Array, target: str) -> None:
-    with pytest.raises(RowViolation, match="does not fit the column c"):
-        assigned(array, target)
+    refuses(RowViolation, "does not fit the column c", assigned, array, target)
 
 
 def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() -> None:
@@ -240,8 +240,7 @@ def test_void_is_never_written() -> None:
         StructType((StructField("a", VOID),)),
         ArrayType(StructType((StructField("a", VOID),))),
     ):
-        with pytest.raises(SchemaError, match="void"):
-            written_type(wrong, ("c",), "t")
+        refuses(SchemaError, "void", written_type, wrong, ("c",), "t")
 
 
 def test_texts_are_the_expression_itself_where_nothing_changes() -> None:

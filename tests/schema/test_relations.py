@@ -6,6 +6,7 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.schema.relations import Relation, UnknownName, qualifier_length, resolve_among, unqualified_text
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, ArrayType, StructField, StructType
 from deltaskip.sparkexpr.types.resolve import AmbiguousName, InsideCollection
+from tests.each import refuses
 from tests.looped import looped
 
 
@@ -45,16 +46,14 @@ SIDES = (Relation(TARGET, (("t",),)), Relation(SOURCE, (("s",),)))
 def test_a_name_belongs_to_the_side_that_spark_finds(name: str, side: int | None, path: object) -> None:
     parts = tuple(name.split("."))
     if side is None:
-        with pytest.raises(path):
-            resolve_among(SIDES, parts)
+        refuses(path, None, resolve_among, SIDES, parts)
         return
     number, found = resolve_among(SIDES, parts)
     assert (number, found.logical) == (side, path)
 
 
 def test_a_quoted_name_is_one_part() -> None:
-    with pytest.raises(UnknownName, match=r"no column `t.id`; did you mean"):
-        resolve_among(SIDES, ("t.id",))
+    refuses(UnknownName, r"no column `t.id`; did you mean", resolve_among, SIDES, ("t.id",))
 
 
 def test_qualifiers_of_several_parts_go_before_shorter_ones() -> None:
@@ -70,10 +69,8 @@ def test_a_frame_of_unknown_names_may_have_any_but_those_of_others() -> None:
     assert resolve_among(sides, ("c", "b", "k"))[0] == 1
     assert resolve_among(sides, ("t", "id"))[0] == 0
     # A struct of the target, or a column of a DataFrame of that name.
-    with pytest.raises(AmbiguousName):
-        resolve_among(sides, ("s", "id"))
-    with pytest.raises(UnknownName):
-        resolve_among(sides, ("u", "nothing"))
+    refuses(AmbiguousName, None, resolve_among, sides, ("s", "id"))
+    refuses(UnknownName, None, resolve_among, sides, ("u", "nothing"))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from deltaskip import DeltaTable, transforms
 from deltaskip.errors import CorruptLog, InvalidArgument, NotProvable, PredicateError
 from deltaskip.sparkexpr.types.data_types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, DataType
 from tests.builder import TableBuilder, add
+from tests.each import refuses
 from tests.extent import extent
 from tests.looped import looped
 
@@ -111,8 +112,7 @@ def test_an_unknown_row_count_is_null(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_not_of_the_type_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(CorruptLog, match="column 'p' that cannot be parsed"):
-        partitioned(tmp_path, INTEGER, "one").partitions()
+    refuses(CorruptLog, "column 'p' that cannot be parsed", lambda: partitioned(tmp_path, INTEGER, "one").partitions())
 
 
 def test_distinct_values_are_those_of_rows_that_are_left(tmp_path: Path) -> None:
@@ -122,24 +122,18 @@ def test_distinct_values_are_those_of_rows_that_are_left(tmp_path: Path) -> None
     assert table.refresh().scan().distinct("P").to_pydict() == {"p": [None, "a", "b"]}
     assert table.scan("p >= 'b'").distinct("p").to_pydict() == {"p": ["b"]}
     assert table.scan("id = 3").distinct("p").to_pydict() == {"p": ["b"]}
-    with pytest.raises(NotProvable, match="1 value is only in files that partly match"):
-        table.scan("id = 1").distinct("p")
+    refuses(NotProvable, "1 value is only in files that partly match", lambda: table.scan("id = 1").distinct("p"))
     table.delete("id = 4")
     assert table.refresh().scan().distinct("p").to_pydict() == {"p": ["a", "b"]}
 
 
 def test_what_cannot_be_proved_is_said(tmp_path: Path) -> None:
     table = partitioned(tmp_path, STRING, "", "x")
-    with pytest.raises(NotProvable, match="c is not a partition column"):
-        table.scan().distinct("c")
-    with pytest.raises(NotProvable, match="'' of p can be read in several ways"):
-        table.scan().distinct("p")
-    with pytest.raises(NotProvable, match="scan with a limit"):
-        table.scan(limit=1).distinct("p")
-    with pytest.raises(PredicateError, match="no column q"):
-        table.scan().distinct("q")
-    with pytest.raises(InvalidArgument, match="at least one column"):
-        table.scan().distinct()
+    refuses(NotProvable, "c is not a partition column", lambda: table.scan().distinct("c"))
+    refuses(NotProvable, "'' of p can be read in several ways", lambda: table.scan().distinct("p"))
+    refuses(NotProvable, "scan with a limit", lambda: table.scan(limit=1).distinct("p"))
+    refuses(PredicateError, "no column q", lambda: table.scan().distinct("q"))
+    refuses(InvalidArgument, "at least one column", lambda: table.scan().distinct())
     with pytest.raises(NotProvable, match="several ways"):
         partitioned(tmp_path / "u", TIMESTAMP, "2024-01-01 00:00:00").scan(time_zone=None).distinct("p")
 
@@ -163,8 +157,7 @@ def test_strings_of_type_char_are_padded_as_in_rows(tmp_path: Path) -> None:
 def test_collated_strings_that_may_be_equal_are_not_told_apart(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id INT, p STRING COLLATE UTF8_LCASE", partition_by=["p"])
     table.append(pa.table({"id": pa.array([0, 1], pa.int32()), "p": ["a", "A"]}))
-    with pytest.raises(NotProvable, match="may be equal under its collation spark"):
-        table.scan().distinct("p")
+    refuses(NotProvable, "may be equal under its collation spark", lambda: table.scan().distinct("p"))
 
 
 def test_extremes_and_counts_of_hidden_columns_need_no_rows(tmp_path: Path) -> None:

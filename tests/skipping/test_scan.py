@@ -12,6 +12,7 @@ from deltaskip.skipping.add_batches import candidates
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.types.data_types import INTEGER, STRING, TIMESTAMP
 from tests.builder import TableBuilder, add, bounds
+from tests.each import refuses
 
 
 @pytest.fixture
@@ -79,14 +80,12 @@ def test_notebooks_show_the_same_as_an_escaped_table(table: ds.DeltaTable) -> No
     ],
 )
 def test_wrong_arguments(table: ds.DeltaTable, arguments: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        table.scan(**arguments)
+    refuses(error, None, table.scan, **arguments)
 
 
 @pytest.mark.parametrize("arguments", [{"where": "nowhere = 1"}, {"where": "i ="}, {"columns": ["nowhere"]}])
 def test_an_error_names_the_table_and_version(table: ds.DeltaTable, arguments: dict[str, Any]) -> None:
-    with pytest.raises(ds.PredicateError, match=rf"\(table {re.escape(table.uri)}, version {table.version}\)$"):
-        table.scan(**arguments)
+    refuses(ds.PredicateError, rf"\(table {re.escape(table.uri)}, version {table.version}\)$", table.scan, **arguments)
 
 
 def test_a_time_zone_without_rules_matters_only_where_timestamps_are_read_in_it(tmp_path: Path) -> None:
@@ -124,20 +123,15 @@ def test_a_scan_planned_again_is_that_of_the_other_time_zone(tmp_path: Path) -> 
 def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
     with pytest.raises(InvalidArgument, match="no column 'nowhere'; its columns are path, uri"):
         table.scan().files(columns=["nowhere"])
-    with pytest.raises(InvalidArgumentType, match="columns must be a list of str"):
-        table.scan().files(columns=1)
-    with pytest.raises(InvalidArgument, match="list 'stats' in columns"):
-        table.scan().files(stats=True, columns=["path"])
+    refuses(InvalidArgumentType, "columns must be a list of str", lambda: table.scan().files(columns=1))
+    refuses(InvalidArgument, "list 'stats' in columns", lambda: table.scan().files(stats=True, columns=["path"]))
     assert table.scan().files(stats=True, columns=["stats"]).column_names == ["stats"]
 
 
 def test_an_extreme_needs_the_name_of_a_column_and_no_limit(table: ds.DeltaTable) -> None:
-    with pytest.raises(InvalidArgumentType, match="column must be a str"):
-        table.scan().min(1)
-    with pytest.raises(ds.PredicateError, match=r"'i \+ 1' is not the name of a column.* version 0"):
-        table.scan().max("i + 1")
-    with pytest.raises(ds.NotProvable, match="leave out the limit"):
-        table.scan(limit=1).min("i")
+    refuses(InvalidArgumentType, "column must be a str", lambda: table.scan().min(1))
+    refuses(ds.PredicateError, r"'i \+ 1' is not the name of a column.* version 0", lambda: table.scan().max("i + 1"))
+    refuses(ds.NotProvable, "leave out the limit", lambda: table.scan(limit=1).min("i"))
 
 
 def test_a_predicate_and_its_negation_have_a_keep_mask(table: ds.DeltaTable) -> None:

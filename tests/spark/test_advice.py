@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import deltaskip as ds
+from tests.each import refuses
 
 pytestmark = pytest.mark.spark
 MORE = "id INT, x INT"
@@ -60,8 +61,7 @@ def test_delta_sparks_names_name_its_methods(spark: Any, table: ds.DeltaTable) -
         (merge.merge(source, "t.id = s.id").whenMatchedUpdateAll(), "or keep its values by withSchemaEvolution"),
         (merge.merge(source, "t.id = s.id"), r"add one, such as whenMatchedUpdateAll\(\)"),
     ):
-        with pytest.raises(Exception, match=says):
-            builder.execute()
+        refuses(Exception, says, builder.execute)
 
 
 def test_statements_name_their_clauses(spark: Any, tmp_path: Path) -> None:
@@ -73,5 +73,4 @@ def test_statements_name_their_clauses(spark: Any, tmp_path: Path) -> None:
 
 
 def test_python_names_its_arguments(table: ds.DeltaTable) -> None:
-    with pytest.raises(ds.SchemaError, match="add it with schema_mode='merge'"):
-        table.append(pa.table({"id": [1], "x": [1]}))
+    refuses(ds.SchemaError, "add it with schema_mode='merge'", table.append, pa.table({"id": [1], "x": [1]}))

@@ -15,6 +15,7 @@ from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.statements import queries as statement_queries
 from deltaskip.statements import statement as statement_session
 from deltaskip.statements.required import Required
+from tests.each import refuses
 from tests.extent import extent
 from tests.statements.memory_catalog import MemoryCatalog
 
@@ -77,8 +78,7 @@ def test_time_travel_and_parameters(catalog: MemoryCatalog, spark: Any) -> None:
         sql(catalog, spark, f"{count} TIMESTAMP AS OF current_timestamp() + INTERVAL 1 HOUR")
     assert sql(catalog, spark, f"{count} WHERE p = :p AND id IN (:ids)", {"p": 1, "ids": [1, 2, 7]}) == [(2,)]
     assert sql(catalog, spark, f"{count} WHERE p = ?", [1]) == [(10,)]
-    with pytest.raises(errors.PredicateError, match="has no value"):
-        sql(catalog, spark, f"{count} WHERE p = :p", {})
+    refuses(errors.PredicateError, "has no value", sql, catalog, spark, f"{count} WHERE p = :p", {})
 
 
 def test_names_of_the_session_stay_names_of_the_session(catalog: MemoryCatalog, spark: Any) -> None:
@@ -104,12 +104,9 @@ def test_insert_by_position_and_by_name(catalog: MemoryCatalog, spark: Any) -> N
     assert sql(catalog, spark, "SELECT * FROM db.u WHERE id >= 1000 ORDER BY id") == [
         (1000, 1), (1001, None), (3000, 7), (4000, 8),
     ]  # fmt: skip
-    with pytest.raises(errors.SchemaError, match="1 values for 2 columns"):
-        sql(catalog, spark, "INSERT INTO db.u SELECT 1")
-    with pytest.raises(errors.SchemaError, match="no column x"):
-        sql(catalog, spark, "INSERT INTO db.u (x) SELECT 1")
-    with pytest.raises(errors.TableNotFound):
-        sql(catalog, spark, "INSERT INTO db.none SELECT 1")
+    refuses(errors.SchemaError, "1 values for 2 columns", sql, catalog, spark, "INSERT INTO db.u SELECT 1")
+    refuses(errors.SchemaError, "no column x", sql, catalog, spark, "INSERT INTO db.u (x) SELECT 1")
+    refuses(errors.TableNotFound, None, sql, catalog, spark, "INSERT INTO db.none SELECT 1")
 
 
 def test_fields_of_structs_are_given_by_position_too(catalog: MemoryCatalog, spark: Any) -> None:
@@ -147,8 +144,7 @@ def test_fields_in_another_order_are_refused_where_the_form_decides(catalog: Mem
         f"(id, s, l) VALUES (1, {straight[0]}, {turned[1]})",
     )
     for query in refused:
-        with pytest.raises(errors.SchemaError, match="another order than the table's"):
-            sql(catalog, spark, f"INSERT INTO db.s {query}")
+        refuses(errors.SchemaError, "another order than the table's", sql, catalog, spark, f"INSERT INTO db.s {query}")
     sql(catalog, spark, f"INSERT INTO db.s BY NAME SELECT 1 AS id, {turned[0]} AS s, {turned[1]} AS l")
     sql(catalog, spark, f"INSERT INTO db.s SELECT 2, {turned[0]}, {turned[1]}")
     sql(catalog, spark, f"INSERT INTO db.s (id, s, l) SELECT 3, {turned[0]}, {straight[1]}")
@@ -206,8 +202,7 @@ def test_a_table_written_from_itself_conflicts_with_what_the_query_has_not_seen(
         "INSERT OVERWRITE db.u SELECT * FROM db.u", "INSERT INTO db.u SELECT id + 1, g FROM db.u",
         "CREATE OR REPLACE TABLE db.u AS SELECT * FROM db.u",
     ):  # fmt: skip
-        with pytest.raises(errors.CommitConflict):
-            sql(catalog, spark, text)
+        refuses(errors.CommitConflict, None, sql, catalog, spark, text)
     sql(catalog, spark, "INSERT INTO db.u SELECT id, 1 FROM db.t WHERE id = 1")
     sql(catalog, spark, "CREATE OR REPLACE TABLE db.u AS SELECT id FROM db.u VERSION AS OF 1")
     assert catalog.load_table("db.u").schema.names == ("id",)

@@ -23,6 +23,7 @@ from deltaskip.errors import DataFileMissing, InvalidArgument, SchemaError
 from tests.change_feed.test_change_rows import FEED, VECTORS
 from tests.change_feed.test_changes_by_row_id import made, play, split, state
 from tests.dml.tables import rows
+from tests.each import refuses
 from tests.extent import extent, some
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,8 +183,7 @@ def test_a_missing_file_is_named_with_its_version_and_can_be_excluded(tmp_path: 
         stream = Stream(table, startingVersion="1", excludeRegex=gone.replace(".", r"\."), **options)
         stream.run()
         assert sorted(row["id"] for row in stream.rows) == [0, 2]
-    with pytest.raises(InvalidArgument, match="excludeRegex"):
-        reader(table, excludeRegex="(")
+    refuses(InvalidArgument, "excludeRegex", reader, table, excludeRegex="(")
 
 
 def test_lost_versions_end_a_stream_unless_it_may_lose_them(tmp_path: Path) -> None:
@@ -199,8 +199,7 @@ def test_lost_versions_end_a_stream_unless_it_may_lose_them(tmp_path: Path) -> N
     (tmp_path / "t" / "_delta_log" / f"{0:020}.json").unlink()
     for stream in streams:
         lossless = Stream(table, **{**stream.options, "failOnDataLoss": "true"})
-        with pytest.raises(ds.VersionNotFound, match="no longer contains"):
-            lossless.run()
+        refuses(ds.VersionNotFound, "no longer contains", lossless.run)
         stream.run()
         assert sorted(row["id"] for row in stream.rows) == [2, 3]
 
@@ -233,8 +232,7 @@ def test_a_restarted_stream_reads_old_and_new_rows_in_the_new_columns(tmp_path: 
 )
 def test_options_unfit_for_changes_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
     table = made(tmp_path / "t", FEED)
-    with pytest.raises(InvalidArgument, match=message):
-        reader(table, **{"readChangeFeed": "true", **options})
+    refuses(InvalidArgument, message, reader, table, **{"readChangeFeed": "true", **options})
 
 
 @pytest.mark.long

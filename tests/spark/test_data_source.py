@@ -16,6 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.spark.session.session_settings import session_settings
+from tests.each import refuses
 
 pytestmark = [
     pytest.mark.spark,
@@ -83,8 +84,7 @@ def test_the_change_data_feed(source: Any, table: ds.DeltaTable) -> None:
     ],
 )
 def test_wrong_options_are_named(source: Any, table: ds.DeltaTable, options: dict[str, str], message: str) -> None:
-    with pytest.raises(Exception, match=message):
-        source.options(**options).load(table.uri).collect()
+    refuses(Exception, message, lambda: source.options(**options).load(table.uri).collect())
 
 
 @pytest.mark.long(gate=1)
@@ -99,8 +99,7 @@ def test_wrong_options_are_named(source: Any, table: ds.DeltaTable, options: dic
 def test_wrong_options_of_streams_are_named_before_the_stream_starts(
     spark: Any, source: Any, table: ds.DeltaTable, options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(Exception, match=message):
-        spark.readStream.format("deltaskip").options(**options).load(table.uri)
+    refuses(Exception, message, lambda: spark.readStream.format("deltaskip").options(**options).load(table.uri))
 
 
 @pytest.mark.long(gate=1)
@@ -124,8 +123,7 @@ def test_tables_of_the_session_say_what_to_write(spark: Any, source: Any, table:
 
 
 def test_another_schema_is_refused(source: Any, table: ds.DeltaTable) -> None:
-    with pytest.raises(Exception, match="leave out schema"):
-        source.schema("id BIGINT").load(table.uri).collect()
+    refuses(Exception, "leave out schema", lambda: source.schema("id BIGINT").load(table.uri).collect())
 
 
 @pytest.fixture

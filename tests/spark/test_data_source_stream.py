@@ -12,6 +12,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from tests.each import refuses
 from tests.extent import WHOLE
 
 pytestmark = [
@@ -95,14 +96,12 @@ def test_versions_that_delete_rows_are_named(run: Callable[..., list[list[int]]]
     table.delete("id = 5")
     table.append(rows(30))
     for checkpoint, options in (("a", {}), ("c", {"ignoreDeletes": "true"})):
-        with pytest.raises(Exception, match=r"Version 4 of .* changes rows"):
-            run(checkpoint, **options)
+        refuses(Exception, r"Version 4 of .* changes rows", run, checkpoint, **options)
     assert run("b", skipChangeCommits="true") == [list(range(30, 40))]
     table.delete("id >= 30")
     table.append(rows(50))
     run("e", startingVersion="5", ignoreDeletes="true")
-    with pytest.raises(Exception, match=r"Version 6 of .* deletes rows"):
-        run("f", startingVersion="5")
+    refuses(Exception, r"Version 6 of .* deletes rows", run, "f", startingVersion="5")
 
 
 @pytest.mark.long
@@ -114,8 +113,7 @@ def test_changed_columns_and_other_tables_end_a_stream(
     table.append(rows(30))
     assert run("a") == [list(range(30, 40))]
     ds.DeltaTable.create(tmp_path / "other", "id BIGINT").append(rows(0))
-    with pytest.raises(Exception, match="maxFilesPerTrigger must be 1 or more"):
-        run("z", maxFilesPerTrigger="0")
+    refuses(Exception, "maxFilesPerTrigger must be 1 or more", run, "z", maxFilesPerTrigger="0")
 
 
 @pytest.mark.skipif(pyspark.__version__.startswith("4.0."), reason="Spark 4.0 has no Arrow writers of streams")
@@ -160,8 +158,7 @@ def test_streams_into_a_table_need_a_name_and_the_mode_append(spark: Any, table:
     ):
         writer = stream.writeStream.format("deltaskip").outputMode(mode)
         query = writer.option("checkpointLocation", str(tmp_path / mode)).start(str(tmp_path / "copy"))
-        with pytest.raises(Exception, match=message):
-            query.processAllAvailable()
+        refuses(Exception, message, query.processAllAvailable)
         query.stop()
 
 
@@ -206,8 +203,7 @@ def test_a_first_batch_that_failed_is_read_after_a_restart(
 
     stream = spark.readStream.format("deltaskip").options(**options).load(table.uri)
     query = stream.writeStream.foreachBatch(fail).option("checkpointLocation", str(tmp_path / "c")).start()
-    with pytest.raises(Exception, match="the sink is down"):
-        query.awaitTermination(60)
+    refuses(Exception, "the sink is down", query.awaitTermination, 60)
     query.stop()
     table.append(rows(100))
     found = sorted(row for batch in run(**options) for row in batch)
@@ -223,14 +219,12 @@ def test_a_stream_does_not_go_on_with_another_table(
     again = ds.DeltaTable.create(table.uri, "id BIGINT")
     for first in (0, 10, 20, 30):
         again.append(rows(first))
-    with pytest.raises(Exception, match="it was created anew or replaced by another table; begin a new stream"):
-        run()
+    refuses(Exception, "it was created anew or replaced by another table; begin a new stream", run)
 
 
 @pytest.mark.long
 def test_a_start_after_the_latest_version_is_refused(run: Callable[..., list[list[int]]]) -> None:
-    with pytest.raises(Exception, match=r"startingVersion is 99, but the latest version of .* is 3"):
-        run(startingVersion="99")
+    refuses(Exception, r"startingVersion is 99, but the latest version of .* is 3", run, startingVersion="99")
     assert run("d", startingVersion="4") == []
     with pytest.raises(Exception, match=r"startingTimestamp is 2999-01-01, but version 3 of .* was committed before"):
         run("e", startingTimestamp="2999-01-01")
@@ -251,5 +245,4 @@ def test_options_that_a_stream_does_not_take_are_refused(
 ) -> None:
     table.refresh().alter(ds.SetProperty("delta.enableChangeDataFeed", "true"))
     table.refresh().append(rows(30))
-    with pytest.raises(Exception, match=message):
-        run(**options)
+    refuses(Exception, message, run, **options)

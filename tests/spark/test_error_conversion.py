@@ -20,6 +20,7 @@ from deltaskip.spark.session.checks import check_frame, checked, running_interpr
 from deltaskip.spark.session.error_conversion import predicate_errors_named, spark_errors_named
 from deltaskip.spark.write import parquet_writes
 from deltaskip.storage import LocalStorage
+from tests.each import refuses
 
 TABLE = "s3a://b/t (version 3)"
 
@@ -109,15 +110,13 @@ def test_a_predicate_that_spark_refuses_is_a_predicate_error() -> None:
     "wrong", [None, "local", 5, object(), {}, ds, type(session())], ids=lambda each: type(each).__name__
 )
 def test_what_is_no_session_is_a_wrong_type(wrong: object) -> None:
-    with pytest.raises(ds.InvalidArgumentType, match="spark must be a SparkSession"):
-        checked(wrong)
+    refuses(ds.InvalidArgumentType, "spark must be a SparkSession", checked, wrong)
 
 
 def test_a_stopped_session_is_named() -> None:
     stopped = session()
     stopped.is_stopped = True
-    with pytest.raises(ds.InvalidArgument, match="stopped"):
-        checked(stopped)
+    refuses(ds.InvalidArgument, "stopped", checked, stopped)
     frame = SimpleNamespace(sparkSession=stopped)
     with pytest.raises(ds.InvalidArgument, match="data is a DataFrame of a session that was stopped: make it again"):
         check_frame(frame, "data")
@@ -171,8 +170,7 @@ def test_schemes_are_those_that_hadoop_knows(
 
 def test_an_azure_container_without_its_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
-    with pytest.raises(ds.StorageError, match=r"az://c.*abfss://c@ACCOUNT"):
-        spark_paths(session(), ["az://c/k"], None)
+    refuses(ds.StorageError, r"az://c.*abfss://c@ACCOUNT", lambda: spark_paths(session(), ["az://c/k"], None))
 
 
 def test_spark_writes_to_the_name_of_a_store_that_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:

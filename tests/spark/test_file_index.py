@@ -15,6 +15,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.settings import options
 from tests import corpus
 from tests.corpus_digests import expected_rows
+from tests.each import refuses
 from tests.spark.test_corpus_rows import rows_and_digest
 
 LISTED = options.listed_files
@@ -95,8 +96,7 @@ def test_small_local_files_make_fewer_tasks_unless_the_session_sets_open_costs(s
 def test_a_missing_file_raises_when_the_frame_runs(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
     frame = table.scan().to_spark(spark, listing=False)
     next((tmp_path / "a [b] c").rglob("*.parquet")).unlink()
-    with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
-        frame.collect()
+    refuses(Exception, r"FILE_NOT_EXIST|does not exist", frame.collect)
 
 
 def test_names_of_files_and_metadata_are_those_of_listed_files(spark: Any, table: ds.DeltaTable) -> None:
@@ -145,8 +145,7 @@ def test_many_local_files_are_listed_here(spark: Any, many: ds.DeltaTable, monke
 
 def test_one_of_many_local_files_that_is_missing_is_named(spark: Any, many: ds.DeltaTable, tmp_path: Path) -> None:
     next(tmp_path.rglob("77 *.parquet")).unlink()
-    with pytest.raises(ds.DataFileMissing, match=r"77 \{x\}%é\.parquet"):
-        many.scan().to_spark(spark)
+    refuses(ds.DataFileMissing, r"77 \{x\}%é\.parquet", lambda: many.scan().to_spark(spark))
 
 
 def test_many_local_files_change_after_they_were_listed(spark: Any, many: ds.DeltaTable, tmp_path: Path) -> None:
@@ -155,8 +154,7 @@ def test_many_local_files_change_after_they_were_listed(spark: Any, many: ds.Del
     assert many.scan().to_spark(spark).count() == 0
     assert frame.count() == LISTED, "the files of the earlier version are still there"
     next(tmp_path.rglob("77 *.parquet")).unlink()
-    with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
-        frame.count()
+    refuses(Exception, r"FILE_NOT_EXIST|does not exist", frame.count)
 
 
 def _lists(frame: Any) -> bool:
@@ -205,5 +203,4 @@ def _hash_of(spark: Any, number: int) -> int:
 
 def test_what_needs_listed_files_is_refused(spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.spark.read.session_facts.is_classic", lambda _: False)
-    with pytest.raises(UnsupportedFeature, match="Spark Connect"):
-        table.scan().to_spark(spark, listing=False)
+    refuses(UnsupportedFeature, "Spark Connect", lambda: table.scan().to_spark(spark, listing=False))

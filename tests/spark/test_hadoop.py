@@ -13,6 +13,7 @@ from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.storage import hadoop, open_storage
 from deltaskip.storage.hadoop import HadoopStorage
 from tests import corpus
+from tests.each import refuses
 from tests.spark.recompute.test_job import make_table, recomputed, without_spark
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, uploaded
 
@@ -31,8 +32,7 @@ def local(spark: Any) -> HadoopStorage:
 
 def test_the_session_serves_any_scheme_that_its_configuration_knows(spark: Any) -> None:
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    with pytest.raises(StorageError, match=r"Unsupported scheme 'odd' of odd://host/t"):
-        open_storage("odd://host/t")
+    refuses(StorageError, r"Unsupported scheme 'odd' of odd://host/t", open_storage, "odd://host/t")
     configuration.set("fs.odd.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystem")
     configuration.set("fs.viewfs.mounttable.host.link./t", "file:///tmp")
     try:
@@ -45,8 +45,7 @@ def test_the_session_serves_any_scheme_that_its_configuration_knows(spark: Any) 
 
 
 def test_a_location_without_host_is_told(spark: Any) -> None:
-    with pytest.raises(StorageError, match=r"Cannot open hdfs:///data/t: .*no host"):
-        open_storage("hdfs:///data/t")
+    refuses(StorageError, r"Cannot open hdfs:///data/t: .*no host", open_storage, "hdfs:///data/t")
 
 
 @pytest.mark.parametrize("size", [0, 10, 70_000])
@@ -68,8 +67,7 @@ def test_files_are_read_through_the_session(local: HadoopStorage, tmp_path: Path
     with local.open_input(found.path) as file:
         assert file.read() == data
     for act in (local.read, local.size, local.open_input, lambda path: local.list_from(path, "")):
-        with pytest.raises(FileNotFoundError, match="nothing"):
-            act(f"file://{folder}/nothing")
+        refuses(FileNotFoundError, "nothing", act, f"file://{folder}/nothing")
 
 
 def test_a_local_file_system_is_not_committed_to(local: HadoopStorage, tmp_path: Path) -> None:
@@ -82,8 +80,7 @@ def test_the_session_writes_files(local: HadoopStorage, tmp_path: Path, monkeypa
     monkeypatch.setattr(hadoop, "_ATOMIC_RENAME", local._files.getClass().getName())
     path = f"file://{tmp_path}/{ODD}/x"
     local.put_if_absent(path, b"first")
-    with pytest.raises(FileExistsError, match="x"):
-        local.put_if_absent(path, b"second")
+    refuses(FileExistsError, "x", local.put_if_absent, path, b"second")
     assert local.read(path) == b"first"
     local.put(path, b"third" * 20_000)
     assert local.read(path) == b"third" * 20_000
@@ -167,10 +164,8 @@ class TestHdfs:
         there = ds.DeltaTable(uploaded(tmp_path / "t", storage, root))
         storage.delete(f"{root}/part 4.parquet")
         for mode in ("auto", "scan"):
-            with pytest.raises(DataFileMissing, match=r"part 4\.parquet"):
-                recomputed(spark, there, mode=mode)
-        with pytest.raises(DataFileMissing, match=r"part 4\.parquet"):
-            there.scan().to_spark(spark)
+            refuses(DataFileMissing, r"part 4\.parquet", recomputed, spark, there, mode=mode)
+        refuses(DataFileMissing, r"part 4\.parquet", lambda: there.scan().to_spark(spark))
 
     def test_a_hidden_file_is_refused(self, spark: Any, cluster: Cluster, tmp_path: Path) -> None:
         make_table(tmp_path / "t")

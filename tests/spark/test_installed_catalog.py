@@ -24,7 +24,7 @@ import deltaskip as ds
 from deltaskip.spark.session.session_settings import session_settings
 from tests import corpus
 from tests.corpus_digests import expected_rows
-from tests.each import each
+from tests.each import each, refuses
 from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
@@ -147,8 +147,7 @@ def test_namespaces(lake: Any, catalog: Any) -> None:
     assert catalog.load_namespace("other") == {"comment": "c", "k": "v"}
     assert ("other",) in lake("SHOW NAMESPACES IN lake")
     catalog.create_table("other.t", "id INT")
-    with pytest.raises(Exception, match="SCHEMA_NOT_EMPTY"):
-        lake("DROP NAMESPACE lake.other")
+    refuses(Exception, "SCHEMA_NOT_EMPTY", lake, "DROP NAMESPACE lake.other")
     lake("DROP NAMESPACE lake.other CASCADE")
     assert not catalog.namespace_exists("other")
 
@@ -267,16 +266,14 @@ def test_options_of_writes_are_followed_or_refused(spark: Any, lake: Any, catalo
         ("overwrite", {"replaceUsing": "x"}, "which the table lacks"),
         ("overwrite", {"replaceUsing": "a", "dataChange": "false"}, "exclude each other"),
     ):
-        with pytest.raises(Exception, match=message):
-            insert(mode, **options)
+        refuses(Exception, message, insert, mode, **options)
     frame, name = spark.range(1).selectExpr("CAST(id AS INT) AS a", "'n' AS p"), "lake.db.options"
     for write in (
         lambda: frame.write.format("deltaskip").mode("overwrite").option("replaceUsing", "a").saveAsTable(name),
         lambda: frame.writeTo(name).option("replaceUsing", "a").createOrReplace(),
         lambda: frame.writeTo(name).option("replaceUsing", "a").overwrite(F.col("a") > 0),
     ):
-        with pytest.raises(Exception, match="replaceUsing"):
-            write()
+        refuses(Exception, "replaceUsing", write)
     assert sorted(lake("SELECT * FROM lake.db.options")) == replaced
 
 
@@ -284,8 +281,7 @@ def test_tables_are_created_and_replaced_with_their_rows_or_not_at_all(lake: Any
     lake("CREATE TABLE lake.db.staged PARTITIONED BY (day) AS SELECT id, DATE '2026-01-01' AS day FROM range(2)")
     failing = "AS SELECT IF(id = 1, CAST(raise_error('no') AS BIGINT), id) AS id FROM range(3)"
     for statement in ("CREATE OR REPLACE TABLE lake.db.staged", "CREATE TABLE lake.db.no"):
-        with pytest.raises(Exception, match="USER_RAISED_EXCEPTION"):
-            lake(f"{statement} {failing}")
+        refuses(Exception, "USER_RAISED_EXCEPTION", lake, f"{statement} {failing}")
     assert not catalog.table_exists("db.no")
     assert sorted(lake("SELECT * FROM lake.db.staged")) == [(0, date(2026, 1, 1)), (1, date(2026, 1, 1))]
     lake("REPLACE TABLE lake.db.staged AS SELECT id + 5 AS x FROM lake.db.staged")
@@ -298,13 +294,10 @@ def test_rules_of_rows_hold(lake: Any) -> None:
          "TBLPROPERTIES ('delta.constraints.small' = 'a < 100')")  # fmt: skip
     lake("INSERT INTO lake.db.rules (a, v) VALUES (4, 'abc')")
     assert lake("SELECT * FROM lake.db.rules") == [(4, 8, "abc")]
-    with pytest.raises(Exception, match="CHECK constraint small"):
-        lake("INSERT INTO lake.db.rules (a) VALUES (100)")
-    with pytest.raises(Exception, match="violates a generated column"):
-        lake("INSERT INTO lake.db.rules VALUES (1, 5, 'x')")
+    refuses(Exception, "CHECK constraint small", lake, "INSERT INTO lake.db.rules (a) VALUES (100)")
+    refuses(Exception, "violates a generated column", lake, "INSERT INTO lake.db.rules VALUES (1, 5, 'x')")
     lake("CREATE TABLE lake.db.numbered (i BIGINT GENERATED ALWAYS AS IDENTITY, a INT) USING delta")
-    with pytest.raises(Exception, match="identity column i"):
-        lake("INSERT INTO lake.db.numbered (a) VALUES (1)")
+    refuses(Exception, "identity column i", lake, "INSERT INTO lake.db.numbered (a) VALUES (1)")
 
 
 def test_rows_of_tables_with_deletion_vectors_collations_and_char(lake: Any) -> None:
@@ -498,8 +491,7 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
         r"whole|does not support": lambda: lake("DELETE FROM whole WHERE id = 1"),
     }
     for message, statement in refused.items():
-        with pytest.raises(Exception, match=message):
-            statement()
+        refuses(Exception, message, statement)
     spark.catalog.dropTempView("whole")
     assert changed(lambda: None) == before
 
@@ -612,8 +604,7 @@ def test_an_overwrite_by_rows_of_an_older_version_is_a_conflict(spark: Any, lake
     lake("CREATE TABLE lake.db.raced AS SELECT id FROM range(2)")
     read = spark.table("lake.db.raced").selectExpr("id + 10 AS id")
     catalog.load_table("db.raced").append(pa.table({"id": [99]}))
-    with pytest.raises(Exception, match="ConcurrentModificationException"):
-        read.writeTo("lake.db.raced").overwrite(F.lit(True))
+    refuses(Exception, "ConcurrentModificationException", lambda: read.writeTo("lake.db.raced").overwrite(F.lit(True)))
     with pytest.raises(Exception, match=r"ConcurrentModificationException|Another writer"):
         read.writeTo("lake.db.raced").replace()
     assert (99,) in lake("SELECT * FROM lake.db.raced")
@@ -633,8 +624,7 @@ def test_errors_are_those_of_spark(lake: Any, catalog: Any) -> None:
         "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta', not 'parquet': omit it",
     }
     for statement, message in cases.items():
-        with pytest.raises(Exception, match=message):
-            lake(statement)
+        refuses(Exception, message, lake, statement)
     lake("DROP TABLE IF EXISTS lake.db.nothing")
     lake("CREATE TABLE IF NOT EXISTS lake.db.taken (id INT)")
 
@@ -698,8 +688,7 @@ def test_threads_query_side_by_side(spark: Any, lake: Any, catalog: Any) -> None
 def test_a_catalog_belongs_to_its_session_until_it_is_closed(spark: Any, catalog: Any) -> None:
     catalog.create_table("db.own", "id INT")
     installed = ds.install_catalog(spark, "closing", catalog)
-    with pytest.raises(ds.InvalidArgument, match="has a catalog closing already"):
-        ds.install_catalog(spark, "closing", catalog)
+    refuses(ds.InvalidArgument, "has a catalog closing already", ds.install_catalog, spark, "closing", catalog)
     other = spark.newSession()
     assert "closing" not in [each.name for each in other.catalog.listCatalogs()]
     with ds.install_catalog(other, "closing", catalog):
@@ -710,19 +699,16 @@ def test_a_catalog_belongs_to_its_session_until_it_is_closed(spark: Any, catalog
     installed.close()
     assert installed.closed
     assert spark.catalog.currentCatalog() == "spark_catalog"
-    with pytest.raises(Exception, match="closing"):
-        spark.sql("SELECT * FROM closing.db.own")
+    refuses(Exception, "closing", spark.sql, "SELECT * FROM closing.db.own")
 
 
 @pytest.mark.parametrize(("name", "message"), [("", "not ''"), ("spark_catalog", "has a catalog spark_catalog")])
 def test_names_that_cannot_be_installed(spark: Any, catalog: Any, name: str, message: str) -> None:
-    with pytest.raises(ds.InvalidArgument, match=message):
-        ds.install_catalog(spark, name, catalog)
+    refuses(ds.InvalidArgument, message, ds.install_catalog, spark, name, catalog)
 
 
 def test_only_a_catalog_is_installed(spark: Any) -> None:
-    with pytest.raises(ds.InvalidArgumentType, match="a TableCatalog"):
-        ds.install_catalog(spark, "x", "warehouse:/tmp")
+    refuses(ds.InvalidArgumentType, "a TableCatalog", ds.install_catalog, spark, "x", "warehouse:/tmp")
 
 
 SCRIPT = """
@@ -773,8 +759,7 @@ def test_tables_by_path_under_the_name_of_the_format(spark: Any, catalog: ds.Tab
             (f"ALTER TABLE {named} RENAME TO db.moved", "is a path"),
             (f"SELECT * FROM deltaskip.`{tmp_path}/nowhere`", "There is no table at"),
         ):
-            with pytest.raises(Exception, match=message):
-                spark.sql(text)
+            refuses(Exception, message, spark.sql, text)
     assert not (tmp_path / "new").exists()
     assert not catalog.list_tables(())
 

@@ -11,6 +11,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation
 from tests.dml.tables import actions_of, files_below, info_of
+from tests.each import refuses
 from tests.spark.session_zone import session_zone
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("found_by_a_job")]
@@ -93,10 +94,8 @@ def test_the_predicate_is_spark_s_own(spark: Any, tmp_path: Path) -> None:
     assert ids(table, spark) == sorted(row.id for row in left)
     table.overwrite(rows(spark, 0, 0), where=F.col("id") < 30)
     assert min(ids(table, spark)) >= 30
-    with pytest.raises(DeltaSkipError):
-        table.overwrite(rows(spark, 0, 0), where="no_such_function(id)")
-    with pytest.raises(PredicateError):
-        table.overwrite(rows(spark, 0, 0), where="nope = 1")
+    refuses(DeltaSkipError, None, table.overwrite, rows(spark, 0, 0), where="no_such_function(id)")
+    refuses(PredicateError, None, table.overwrite, rows(spark, 0, 0), where="nope = 1")
 
 
 def test_the_predicate_is_evaluated_in_the_zone_of_the_session(spark: Any, tmp_path: Path) -> None:
@@ -130,8 +129,7 @@ def test_rule_71_a_failure_deletes_what_it_wrote(spark: Any, tmp_path: Path) -> 
         before = files_below(tmp_path / str(number) / "t")
         with pytest.raises(RowViolation, match=r"does not match the predicate of the overwrite.*id=70"):
             table.overwrite(rows(spark, 70, 71), where="id < 5")
-        with pytest.raises(DeltaSkipError):
-            table.overwrite(rows(spark, 0, 0), where="raise_error('broken') IS NOT NULL")
+        refuses(DeltaSkipError, None, table.overwrite, rows(spark, 0, 0), where="raise_error('broken') IS NOT NULL")
         after = {file for file in files_below(tmp_path / str(number) / "t") if not file.endswith(".crc")}
         assert after == {file for file in before if not file.endswith(".crc")}
         assert table.refresh().version == 1

@@ -27,7 +27,7 @@ from deltaskip.spark.session.own_texts import (
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
 from deltaskip.sparkexpr.types.ddl import exact_type_text, parse_type_text
 from tests.contracts.doors import connect_session
-from tests.each import each
+from tests.each import each, refuses
 from tests.extent import WHOLE
 from tests.spark.under_settings import NAMES, NTZ, ODD, ODD_SETTINGS, OTHER_SETTINGS, operations
 
@@ -157,8 +157,7 @@ def test_literals_types_and_names_mean_the_same_under_every_setting(spark: Any) 
         shown = ", ".join(own_literal(own, text) for text in literals)
         assert list(own.sql(own_text(own, f"SELECT {shown}")).head()) == literals
         for text in set(texts) - set(literals):
-            with pytest.raises(UnsupportedFeature, match="has no form in SQL text for this session"):
-                own_literal(own, text)
+            refuses(UnsupportedFeature, "has no form in SQL text for this session", own_literal, own, text)
         frame = own.createDataFrame([tuple(range(len(NAMES)))], list(NAMES))
         names = [f"{quoted_name(name)} AS {quoted_name(name + '!')}" for name in NAMES]
         assert frame.selectExpr(*(own_text(own, text) for text in names)).columns == [f"{name}!" for name in NAMES]
@@ -191,8 +190,7 @@ def test_a_function_that_hides_one_of_spark_is_refused(spark: Any, tmp_path: Pat
             lambda: table.scan(engine="spark").to_spark(own),
         )
         for refused in changes:
-            with pytest.raises(UnsupportedFeature, match=f"a function {name} of its own, which hides Spark's"):
-                refused()
+            refuses(UnsupportedFeature, f"a function {name} of its own, which hides Spark's", refused)
         assert table.refresh().version == 1
         if name == "coalesce":
             # A read that does not call it.

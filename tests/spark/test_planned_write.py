@@ -15,6 +15,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
+from tests.each import refuses
 
 pytestmark = [
     pytest.mark.spark,
@@ -92,8 +93,7 @@ def test_overwrites_replace_all_rows_partitions_or_what_a_predicate_says(path: s
     assert (table.version, table.partition_columns, ids(table)) == (0, ("p",), [0, 1, 2, 3, 4, 5])
     assert ids(written(path, ID_P, [{"id": [7], "p": ["1"]}], True, partitionOverwriteMode="DYNAMIC")) == [0, 2, 4, 7]
     assert ids(written(path, ID_P, [{"id": [2], "p": ["0"]}], True, replaceWhere="id >= 2")) == [0, 2]
-    with pytest.raises(ds.RowViolation, match="id >= 5"):
-        written(path, ID_P, [{"id": [2], "p": ["0"]}], True, replaceWhere="id >= 5")
+    refuses(ds.RowViolation, "id >= 5", written, path, ID_P, [{"id": [2], "p": ["0"]}], True, replaceWhere="id >= 5")
     merged = written(path, f"{ID_P}, x DOUBLE", [{"id": [8], "p": ["0"], "x": [1.5]}], mergeSchema="true")
     assert sorted(merged.scan().to_arrow().to_pylist(), key=str)[-1] == {"id": 8, "p": "0", "x": 1.5}
     assert ids(written(path, ID_P, [every, every], True)) == sorted(every["id"] * 2)
@@ -220,8 +220,7 @@ def test_a_version_of_an_application_is_written_once(path: str) -> None:
 )
 def test_options_not_followed_are_refused(path: str, overwrite: bool, options: dict[str, str], message: str) -> None:
     ds.DeltaTable.create(path, ID)
-    with pytest.raises(ds.DeltaSkipError, match=message):
-        Job(path, ID, overwrite, **options)
+    refuses(ds.DeltaSkipError, message, Job, path, ID, overwrite, **options)
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
@@ -235,8 +234,7 @@ def test_the_time_zone_is_an_option_or_that_of_the_rows(path: str, zone: str | N
     [row] = written(path, columns, [{"id": [1], "ts": times}], **options).scan().to_arrow().to_pylist()
     assert row["day"] == date(2026, 1, 4)
     assert row["ts"] == datetime(2026, 1, 3, 23, 30 if zone is None else 0, tzinfo=UTC)
-    with pytest.raises(ds.InvalidArgument, match=r'option\("timeZone"'):
-        Job(path, f"{ID}, ts DATE")
+    refuses(ds.InvalidArgument, r'option\("timeZone"', Job, path, f"{ID}, ts DATE")
     assert ds.DeltaTable(path).version == 1
     assert written(path, ID, [{"id": [2]}]).version == 2
 
@@ -246,8 +244,7 @@ def test_a_job_of_which_a_task_fails_deletes_its_files(path: str) -> None:
     job = Job(path, ID_P)
     job.task(pa.record_batch({"id": [1, 2], "p": ["a", "b"]}))
     assert len(data_files(path)) == 2
-    with pytest.raises(ds.RowViolation, match="positive"):
-        job.task(pa.record_batch({"id": [3, -1], "p": ["a", "b"]}))
+    refuses(ds.RowViolation, "positive", lambda: job.task(pa.record_batch({"id": [3, -1], "p": ["a", "b"]})))
     job.messages.append(None)
     job.abort()
     assert (data_files(path), ds.DeltaTable(path).version) == ([], 0)
@@ -259,12 +256,10 @@ def test_a_commit_that_conflicts_deletes_its_files(path: str) -> None:
     for job in jobs:
         job.task(pa.record_batch({"id": [1]}))
     table.append(pa.table({"id": [1]}))
-    with pytest.raises(ds.CommitConflict):
-        jobs[0].commit()
+    refuses(ds.CommitConflict, None, lambda: jobs[0].commit())
     jobs[1].commit()
     table.alter_sql("ADD COLUMN x INT")
-    with pytest.raises(ds.CommitConflict):
-        jobs[2].commit()
+    refuses(ds.CommitConflict, None, lambda: jobs[2].commit())
     assert len(data_files(path)) == ds.DeltaTable(path).scan().count() == 2
 
 
@@ -273,6 +268,5 @@ def test_two_jobs_do_not_create_one_table(path: str) -> None:
     for job in jobs:
         job.task(pa.record_batch({"id": [1]}))
     jobs[0].commit()
-    with pytest.raises(ds.TableAlreadyExists):
-        jobs[1].commit()
+    refuses(ds.TableAlreadyExists, None, lambda: jobs[1].commit())
     assert len(data_files(path)) == 1

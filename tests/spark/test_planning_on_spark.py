@@ -27,6 +27,7 @@ from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
 from tests.corpus_digests import expected_rows
+from tests.each import refuses
 from tests.log.checkpoint.test_tree import entries as tree_entries
 from tests.log.checkpoint.tree_builder import Entry, log_add, write_commit, write_tree
 from tests.skipping.test_file_batches import random_log
@@ -252,8 +253,7 @@ def test_a_file_that_is_given_twice_is_a_corrupt_log(large: Path) -> None:
     given = files.append_column(read_task.PIECE, pa.array([0])).append_column(read_task.PIECES, pa.array([1]))
     [batch] = given.combine_chunks().to_batches()
     assert sum(len(found) for found in runner(iter([batch]))) == 10 - 1
-    with pytest.raises(ds.CorruptLog, match="twice"):
-        list(runner(iter([batch, batch])))
+    refuses(ds.CorruptLog, "twice", lambda: list(runner(iter([batch, batch]))))
 
 
 def test_executors_return_variants_at_every_depth(spark: Any, tmp_path: Path) -> None:
@@ -288,22 +288,18 @@ def refused(scan: ds.TableScan) -> Iterator[tuple[str, Any]]:
 def test_what_would_collect_is_refused_with_the_cure(large: Path) -> None:
     scan = ds.DeltaTable(large).scan("id >= 20", engine="spark")
     for cure, call in refused(scan):
-        with pytest.raises(ds.UnsupportedFeature, match=cure):
-            call()
+        refuses(ds.UnsupportedFeature, cure, call)
     assert scan.count() == 20
     assert sum(len(batch) for batch in scan.file_batches()) == len(ds.DeltaTable(large).scan("id >= 20").files())
-    with pytest.raises(ds.InvalidArgument, match=r"limit\(3\)"):
-        ds.DeltaTable(large).scan(limit=3, engine="spark")
-    with pytest.raises(ds.InvalidArgument, match="no column 'name'"):
-        scan.files_to_spark(None, columns=["name"])
+    refuses(ds.InvalidArgument, r"limit\(3\)", lambda: ds.DeltaTable(large).scan(limit=3, engine="spark"))
+    refuses(ds.InvalidArgument, "no column 'name'", scan.files_to_spark, None, columns=["name"])
 
 
 def test_a_damaged_add_is_an_error_of_the_job_that_names_the_log(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     TableBuilder(path, {"id": LONG, "s": STRING}).commit(add("a"), add("b%FF"))
     frame = ds.DeltaTable(path).scan(engine="spark").files_to_spark(spark)
-    with pytest.raises(Exception, match="CorruptLog: The log of"):
-        frame.collect()
+    refuses(Exception, "CorruptLog: The log of", frame.collect)
 
 
 def test_a_json_checkpoint_with_its_own_adds_is_read_by_a_task(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, DATE, LONG, STRING, TIMESTAMP
 from tests.builder import TableBuilder, add, bounds
+from tests.each import refuses
 from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
@@ -129,11 +130,9 @@ def test_parameters_are_the_same_for_spark(spark: Any, table: ds.DeltaTable, whe
 def test_a_session_without_ansi_mode_decides(without_ansi: Any, table: ds.DeltaTable, where: str) -> None:
     everything = table.scan().to_spark(without_ansi)
     assert ids(table.scan(where).to_spark(without_ansi)) == ids(everything.where(where))
-    with pytest.raises(ds.PredicateError):
-        table.scan(where, ansi=True)
+    refuses(ds.PredicateError, None, table.scan, where, ansi=True)
     without_ansi.conf.set("spark.sql.ansi.enabled", "true")
-    with pytest.raises(ds.PredicateError):
-        table.scan(where)
+    refuses(ds.PredicateError, None, table.scan, where)
 
 
 def test_a_function_of_the_session_is_not_warned_of(spark: Any, table: ds.DeltaTable) -> None:
@@ -165,8 +164,7 @@ def test_a_session_or_a_column_of_a_frame_is_no_predicate(spark: Any, table: ds.
         (lambda: table.scan(spark, "id = 1"), "leave it out, or call to_spark"),
         (lambda: ds.DeltaTable(spark, table.uri), "table of DeltaTable is a SparkSession, and DeltaTable takes none"),
     ):  # fmt: skip
-        with pytest.raises(ds.InvalidArgumentType, match=says):
-            door()
+        refuses(ds.InvalidArgumentType, says, door)
     if hasattr(spark, "_jsparkSession"):
         with pytest.raises(ds.PredicateError, match=r"write F\.col\('id'\) for df\['id'\]"):
             table.delete(spark.range(3)["id"] == 1)

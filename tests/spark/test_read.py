@@ -14,6 +14,7 @@ from deltaskip import errors
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.sparkexpr import col
 from deltaskip.sparkexpr import types as t
+from tests.each import refuses
 from tests.extent import some
 from tests.spark.made import MadeTable
 from tests.spark.session_zone import session_zone
@@ -176,8 +177,7 @@ def test_a_path_spelled_otherwise_loses_no_row(spark: Any, tmp_path: Path, monke
     monkeypatch.setattr(*LISTED_BY_SPARK)
     table = partitioned(tmp_path).add("1.parquet", ids(1), {"p": "a"}).add("2.parquet", ids(2), {"p": "b"})
     for frame in (table.frame(spark), table.frame(spark, where="p = 'a'"), table.frame(spark, where="p <=> 'a'")):
-        with pytest.raises(Exception, match="has no log entry for"):
-            frame.collect()
+        refuses(Exception, "has no log entry for", frame.collect)
     assert table.frame(spark, columns=["id"]).count() == 2
     cut = MadeTable(tmp_path / "cut", struct(id=t.LONG)).add("1.parquet", ids(1, 2), deleted=[0])
     for form in ("bits", "positions"):
@@ -300,8 +300,7 @@ def test_mapped_columns_are_found_and_renamed_at_every_depth(spark: Any, tmp_pat
 
 def test_files_without_ids_raise_in_id_mode(spark: Any, tmp_path: Path) -> None:
     table = MadeTable(tmp_path, t.StructType((mapped("id", t.LONG, "id", 1),)), mode="id").add("1.parquet", ids(1))
-    with pytest.raises(Exception, match="field Ids"):
-        table.frame(spark).collect()
+    refuses(Exception, "field Ids", lambda: table.frame(spark).collect())
 
 
 def test_columns_that_a_file_lacks_are_null_and_extra_ones_are_not_seen(spark: Any, tmp_path: Path) -> None:
@@ -410,8 +409,7 @@ def test_predicates_may_be_text_columns_or_expressions(spark: Any, tmp_path: Pat
 def test_wanted_columns_come_in_the_order_asked_for(spark: Any, tmp_path: Path) -> None:
     table = MadeTable(tmp_path, struct(id=t.LONG, s=t.STRING)).add("1.parquet", pa.table({"id": [1], "s": ["a"]}))
     assert table.frame(spark, columns=["S", "id"], where="id = 1").columns == ["s", "id"]
-    with pytest.raises(errors.PredicateError, match="no column"):
-        table.frame(spark, columns=["nope"])
+    refuses(errors.PredicateError, "no column", table.frame, spark, columns=["nope"])
 
 
 def test_a_missing_file_is_named_with_its_table(spark: Any, tmp_path: Path) -> None:
@@ -427,8 +425,7 @@ def test_a_file_that_is_lost_or_damaged_later_raises_whatever_the_session_ignore
         table = MadeTable(tmp_path, struct(id=t.LONG)).add("a.parquet", ids(1)).add("b.parquet", ids(2))
         frame = table.frame(spark)
         (tmp_path / "b.parquet").write_bytes(b"PAR1 this is no parquet file PAR1")
-        with pytest.raises(Exception, match=r"FAILED_READ_FILE|CANNOT_READ"):
-            frame.collect()
+        refuses(Exception, r"FAILED_READ_FILE|CANNOT_READ", frame.collect)
         (tmp_path / "b.parquet").unlink()
         with pytest.raises(Exception, match="FAILED_READ_FILE"):
             table.add("c.parquet", ids(3))
@@ -436,8 +433,7 @@ def test_a_file_that_is_lost_or_damaged_later_raises_whatever_the_session_ignore
 
 
 def test_what_cannot_be_read_is_refused_in_a_sentence(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(errors.SchemaError, match="no columns"):
-        MadeTable(tmp_path, t.StructType(())).frame(spark)
+    refuses(errors.SchemaError, "no columns", lambda: MadeTable(tmp_path, t.StructType(())).frame(spark))
     with pytest.raises(errors.UnsupportedFeature, match="hidden"):
         MadeTable(tmp_path, struct(id=t.LONG)).add("_a.parquet", ids(1)).frame(spark)
     with pytest.raises(errors.CorruptLog, match="twice"):

@@ -14,6 +14,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.sparkexpr.meaning import SessionMeaning
+from tests.each import refuses
 from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
@@ -87,8 +88,6 @@ def test_without_a_session_zone_of_this_process_what_needs_it_is_refused(
     monkeypatch.setattr(type(ENGINE), "session_time_zone", lambda self: "No/Where")
     monkeypatch.setattr(type(ENGINE), "meaning", lambda self, *_: SessionMeaning("No/Where"))
     assert table.scan().to_arrow().num_rows == 2
-    with pytest.raises(ds.InvalidArgument, match="No/Where"):
-        table.scan(AT)
-    with pytest.raises(ds.InvalidArgument, match="that of the active Spark session"):
-        table.delete(AT)
+    refuses(ds.InvalidArgument, "No/Where", table.scan, AT)
+    refuses(ds.InvalidArgument, "that of the active Spark session", table.delete, AT)
     assert table.scan(AT, time_zone="UTC").to_arrow().num_rows == 1

@@ -19,7 +19,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.spark.session.session_settings import session_settings
-from tests.each import each
+from tests.each import each, refuses
 
 pytestmark = pytest.mark.spark
 
@@ -174,8 +174,7 @@ def test_a_write_that_lacks_rows_is_not_committed(spark: Any, tmp_path: Path, mo
     monkeypatch.setattr(write_dataframe, "write_parquet", lambda *args, **more: listed(*args, **more).slice(1))
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     for frame in (spark.range(0, 10, 1, 1), spark.range(0, 10, 1, 2)):
-        with pytest.raises(ds.StorageError, match=r"Spark wrote 10 rows to .*commitProtocolClass"):
-            table.append(frame)
+        refuses(ds.StorageError, r"Spark wrote 10 rows to .*commitProtocolClass", table.append, frame)
     assert ds.DeltaTable(table.uri).version == 0
     assert os.listdir(tmp_path / "t") == ["_delta_log"]
 
@@ -210,8 +209,7 @@ def test_a_missing_or_damaged_file_is_an_error_where_the_session_ignores_it(spar
 
 
 def _raises(act: Any, message: str = r"part-|data file|not exist") -> None:
-    with pytest.raises(Exception, match=message):
-        act()
+    refuses(Exception, message, act)
 
 
 @pytest.mark.usefixtures("found_by_a_job")

@@ -11,7 +11,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.spark.spark_engine import files_read
 from tests.contracts.doors import connect_session
-from tests.each import each
+from tests.each import each, refuses
 
 pytestmark = pytest.mark.spark
 
@@ -69,8 +69,7 @@ def test_other_names_are_those_of_the_session(spark: Any, table: ds.DeltaTable) 
     assert ids(found) == [0, 1, 2]
     view.drop()
     spark.catalog.dropTempView("wanted")
-    with pytest.raises(ds.PredicateError, match="orders"):
-        ds.sql(spark, "SELECT * FROM orders")
+    refuses(ds.PredicateError, "orders", ds.sql, spark, "SELECT * FROM orders")
 
 
 def test_a_view_is_planned_as_its_own_session_understands_it(spark: Any, table: ds.DeltaTable) -> None:
@@ -99,10 +98,8 @@ def test_a_query_takes_tables_by_path(spark: Any, table: ds.DeltaTable, tmp_path
     assert ids(ds.sql(spark, joined)) == list(range(10))
     assert ids(ds.sql(spark, f"SELECT id FROM {path} VERSION AS OF 1")) == list(range(10))
     view.drop()
-    with pytest.raises(ds.TableNotFound, match="no such path"):
-        ds.sql(spark, f"SELECT * FROM deltaskip.`{tmp_path / 'nowhere'}`")
-    with pytest.raises(ds.PredicateError, match="Write the whole path"):
-        ds.sql(spark, "SELECT * FROM deltaskip.`orders`")
+    refuses(ds.TableNotFound, "no such path", ds.sql, spark, f"SELECT * FROM deltaskip.`{tmp_path / 'nowhere'}`")
+    refuses(ds.PredicateError, "Write the whole path", ds.sql, spark, "SELECT * FROM deltaskip.`orders`")
 
 
 @pytest.mark.parametrize(

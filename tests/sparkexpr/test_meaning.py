@@ -1,7 +1,5 @@
 """The meaning of an expression in a session: variables that are replaced, settings that are not understood."""
 
-import pytest
-
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.meaning import (
@@ -16,7 +14,7 @@ from deltaskip.sparkexpr.meaning_settings import PREFIXES, SETTINGS, UNRELATED, 
 from deltaskip.sparkexpr.nodes import And, Compare, Node, SessionExpression, operations
 from deltaskip.sparkexpr.types.data_types import StructType
 from deltaskip.sparkexpr.types.ddl import parse_columns
-from tests.each import each
+from tests.each import each, refuses
 
 SCHEMA = parse_columns("i INT, s STRING, d DATE, p DECIMAL(20,2), c CHAR(3)")
 VARIABLES = {"x": "a", "deep": "${x}b", "loop": "${loop}", "n": "5"}
@@ -112,11 +110,9 @@ def test_texts_are_left_to_the_session_only_if_they_have_what_the_setting_change
 
 
 def test_a_text_that_only_the_session_can_parse_is_left_to_it() -> None:
-    with pytest.raises(PredicateError):
-        USUAL.node("i IS ! NULL")
+    refuses(PredicateError, None, USUAL.node, "i IS ! NULL")
     assert left(under("i IS ! NULL", legacy_bangEqualsNot="true")) == ["i IS ! NULL"]
-    with pytest.raises(PredicateError):
-        under("i IS ! NULL", jsonGenerator_ignoreNullFields="false")
+    refuses(PredicateError, None, under, "i IS ! NULL", jsonGenerator_ignoreNullFields="false")
     assert left(SessionMeaning(functions=frozenset(("upper",))).node("upper(s, i) = 'X'")) == ["upper(s, i) = 'X'"]
     assert left(SessionMeaning(texts={"i = ${env:X}": None}).node("i = ${env:X}")) == ["i = ${env:X}"]
 

@@ -14,6 +14,7 @@ import deltaskip as ds
 from deltaskip import InvalidArgument, InvalidArgumentType, PredicateError, UnsupportedFeature
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.sparkexpr import CheckedExpression, check, evaluate, filter
+from tests.each import refuses
 
 ROWS: dict[str, list[Any]] = {
     "id": [1, 2, None, 4], "name": ["ada", "Bob", None, "çelik"],
@@ -100,16 +101,12 @@ def test_a_check_names_what_needs_spark() -> None:
 def test_an_error_is_that_of_spark_or_names_the_argument() -> None:
     with pytest.raises(PredicateError, match=r"The expression 1 div id fails for a row of the data: .*zero"):
         evaluate("1 div id", pa.table({"id": [1, 0]}))
-    with pytest.raises(UnsupportedFeature, match="has a value without it"):
-        evaluate("1 div id", pa.table({"id": [1, 0]}), ansi=False)
-    with pytest.raises(PredicateError, match="There is no column nmae"):
-        evaluate("nmae", TABLE)
+    refuses(UnsupportedFeature, "has a value without it", evaluate, "1 div id", pa.table({"id": [1, 0]}), ansi=False)
+    refuses(PredicateError, "There is no column nmae", evaluate, "nmae", TABLE)
     with pytest.raises(InvalidArgumentType, match="data must be a DataFrame of pandas or Polars, or Arrow data"):
         evaluate("id", {"id": [1]})
-    with pytest.raises(InvalidArgument, match="The data cannot be read as Arrow: mine"):
-        evaluate("id", _Raising())
-    with pytest.raises(InvalidArgumentType, match="expression must be SQL text or a Column"):
-        evaluate(5, TABLE)
+    refuses(InvalidArgument, "The data cannot be read as Arrow: mine", lambda: evaluate("id", _Raising()))
+    refuses(InvalidArgumentType, "expression must be SQL text or a Column", evaluate, 5, TABLE)
     with pytest.raises(InvalidArgument, match=r"The column t of type timestamp.ns. .* cast it before"):
         evaluate("t", pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
     with pytest.raises(InvalidArgument, match="The column s has strings that are not UTF-8"):

@@ -11,6 +11,7 @@ from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.diagnosis import unknown_functions
 from deltaskip.sparkexpr.nodes import operations
 from deltaskip.sparkexpr.types.ddl import parse_columns
+from tests.each import refuses
 
 SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, other STRING")
 
@@ -41,8 +42,7 @@ SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMES
     ],
 )
 def test_the_message_says_what_to_write(where: str, said: str) -> None:
-    with pytest.raises(PredicateError, match=said):
-        bind(parse_sql(where), SCHEMA)
+    refuses(PredicateError, said, lambda: bind(parse_sql(where), SCHEMA))
 
 
 def test_a_method_of_a_column_is_a_function_of_spark() -> None:
@@ -67,10 +67,8 @@ def test_a_double_bar_that_is_no_concatenation_names_or(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id INT, qty INT, name STRING")
     for where in ("id > 1 || qty < 3", "(id > 1) || (qty < 3)", "id = 1 || name = 'x'"):
         for door in (table.scan, table.delete):
-            with pytest.raises(PredicateError, match=r"In Spark SQL \|\| joins texts: write OR if that is meant"):
-                door(where)
-    with pytest.raises(PredicateError, match=r"In Spark SQL \| is the OR of the bits"):
-        table.scan("id > 1 | qty < 3")
+            refuses(PredicateError, r"In Spark SQL \|\| joins texts: write OR if that is meant", door, where)
+    refuses(PredicateError, r"In Spark SQL \| is the OR of the bits", table.scan, "id > 1 | qty < 3")
     with pytest.raises(PredicateError) as other:
         table.scan("id > true AND name = '||'")
     assert "write OR" not in str(other.value)

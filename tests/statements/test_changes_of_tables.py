@@ -13,6 +13,7 @@ from deltaskip.errors import PredicateError
 from tests.change_feed.test_change_rows import FEED, VECTORS
 from tests.change_feed.test_changes_by_row_id import IDS
 from tests.dml.tables import DDL, rows
+from tests.each import refuses
 
 APART = {"update_preimage": "delete", "update_postimage": "insert"}
 QUERIES = [
@@ -91,10 +92,7 @@ def test_a_query_has_the_same_changes(spark: Any, lake: Any, query: str, chosen:
 def test_errors_name_the_option_and_the_place(lake: Any) -> None:
     with pytest.raises(PredicateError, match=r"deduplicationMode .*, not deduplicationmode = some"):
         lake.sql("SELECT * FROM db.t CHANGES FROM VERSION 1 WITH (deduplicationMode = 'some')")
-    with pytest.raises(PredicateError, match="VERSION is expected here"):
-        lake.sql("SELECT * FROM db.t CHANGES FROM VERSION 1 TO 3")
-    with pytest.raises(PredicateError, match="not both"):
-        lake.sql("SELECT * FROM db.t VERSION AS OF 1 CHANGES FROM VERSION 1")
-    with pytest.raises(PredicateError, match="have no column y"):
-        lake.sql("SELECT y FROM db.t CHANGES FROM VERSION 1")
+    refuses(PredicateError, "VERSION is expected here", lake.sql, "SELECT * FROM db.t CHANGES FROM VERSION 1 TO 3")
+    refuses(PredicateError, "not both", lake.sql, "SELECT * FROM db.t VERSION AS OF 1 CHANGES FROM VERSION 1")
+    refuses(PredicateError, "have no column y", lake.sql, "SELECT y FROM db.t CHANGES FROM VERSION 1")
     assert lake.sql("SELECT count(*) AS n FROM db.t changes").to_pylist() == [{"n": 9}]

@@ -17,6 +17,7 @@ import deltaskip as ds
 from deltaskip.reading.metrics import ScanMetrics
 from deltaskip.statements import local_query
 from deltaskip.statements import views as views_module
+from tests.each import refuses
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -218,10 +219,8 @@ def test_views_have_their_predicate_and_the_latest_version(folder: Path) -> None
     assert ds.sql("SELECT max(id) AS m FROM late VERSION AS OF 2").to_pylist() == [{"m": 11}]
     assert view.refresh() and "RegisteredView('late'" in repr(view)
     view.drop()
-    with pytest.raises(ds.TableNotFound, match="no registered view late"):
-        ds.sql("SELECT * FROM late")
-    with pytest.raises(ds.PredicateError):
-        ds.register_view(None, "wrong", "data/orders", "nope > 7")
+    refuses(ds.TableNotFound, "no registered view late", ds.sql, "SELECT * FROM late")
+    refuses(ds.PredicateError, None, ds.register_view, None, "wrong", "data/orders", "nope > 7")
 
 
 def test_counts_have_the_name_of_spark_from_the_log_and_from_duckdb(folder: Path) -> None:
@@ -255,8 +254,7 @@ def test_nothing_but_a_select_over_the_named_tables_is_run(folder: Path) -> None
         ("SELECT id FROM 'names' WHERE id = :x", ds.PredicateError, ":x|parse"),
         ("EXPLAIN DELETE FROM 'names'", ds.DeltaSkipError, "."),
     ):  # fmt: skip
-        with pytest.raises(error, match=said):
-            ds.sql(text)
+        refuses(error, said, ds.sql, text)
     assert not written.exists()
 
 
@@ -339,15 +337,13 @@ def test_the_time_zone_is_that_of_the_call(folder: Path) -> None:
         [row] = ds.sql(text, time_zone="Asia/Tokyo").to_pylist()
         assert (row["t"] is not None and row["t"].isoformat() == "2025-12-31T15:00:00+00:00") or row["t"].hour == 0
         assert [each for each in ds.sql(text).to_pylist() if each["t"] is not None] == []
-    with pytest.raises(ds.InvalidArgument, match="Nowhere"):
-        ds.sql("SELECT 1 FROM 'times'", time_zone="Nowhere/Land")
+    refuses(ds.InvalidArgument, "Nowhere", ds.sql, "SELECT 1 FROM 'times'", time_zone="Nowhere/Land")
 
 
 def test_a_missing_duckdb_says_what_to_install_and_what_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     assert ds.sql("SELECT id FROM 'names'").to_pylist() == [{"id": 1}]
-    with pytest.raises(ds.InvalidArgument, match="pip install duckdb"):
-        ds.sql("SELECT sum(id) FROM 'names'")
+    refuses(ds.InvalidArgument, "pip install duckdb", ds.sql, "SELECT sum(id) FROM 'names'")
 
 
 def test_explain_names_each_table_s_files_and_what_joins_save(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

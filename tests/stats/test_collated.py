@@ -14,6 +14,7 @@ from deltaskip.sparkexpr.collations.lookup import collation
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
 from deltaskip.stats.written_bounds import COLLATED_LIMIT
+from tests.each import refuses
 from tests.extent import extent
 from tests.stats.rowwise import parsed
 
@@ -78,8 +79,7 @@ def test_versions_alone_stand_for_every_declared_collation(tmp_path: Path) -> No
 def test_collations_of_the_wrong_form_are_refused(
     tmp_path: Path, collations: Any, versions: Any, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=message):
-        one(tmp_path, NAMES, collations, collation_versions=versions)
+    refuses(error, message, one, tmp_path, NAMES, collations, collation_versions=versions)
 
 
 def test_the_kernels_spelling_is_written_beside(tmp_path: Path) -> None:
@@ -114,11 +114,9 @@ def test_deleted_rows_do_not_count(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_evaluated_or_is_no_string_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CollationUnavailable, match=r"needs ICU 12\.3"):
-        one(tmp_path, NAMES, {"name": ["icu.UNICODE_CI.12.3"]})
+    refuses(CollationUnavailable, r"needs ICU 12\.3", one, tmp_path, NAMES, {"name": ["icu.UNICODE_CI.12.3"]})
     for column in ("id", "nope", "st"):
-        with pytest.raises(PredicateError, match="need a string column"):
-            one(tmp_path, NAMES, {column: [CI]})
+        refuses(PredicateError, "need a string column", one, tmp_path, NAMES, {column: [CI]})
 
 
 @settings(deadline=None, max_examples=extent(25, 80))

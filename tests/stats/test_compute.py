@@ -41,6 +41,7 @@ from deltaskip.sparkexpr.types.data_types import (
 from deltaskip.stats import compute
 from deltaskip.stats.file_facts import Mode
 from tests.builder import TableBuilder
+from tests.each import refuses
 from tests.extent import extent
 from tests.looped import looped
 from tests.stats.rowwise import parsed, statistics
@@ -209,8 +210,7 @@ def test_the_schema_may_be_json_arrow_or_a_struct(write: Callable[..., str]) -> 
     path = write(FLAT)
     struct = StructType((StructField("i", INTEGER), StructField("s", STRING), StructField("t", TIMESTAMP)))
     assert one(path, FLAT.schema) == one(path, struct) == one(path, schema_to_json(struct))
-    with pytest.raises(InvalidArgumentType, match="schema must be a StructType"):
-        compute([path], 5)
+    refuses(InvalidArgumentType, "schema must be a StructType", compute, [path], 5)
 
 
 @pytest.mark.parametrize("mode", ["auto", "scan", "footer"])
@@ -362,15 +362,13 @@ def test_strings_that_are_not_utf8_have_no_bounds(write: Callable[..., str]) -> 
 
 def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
     schema = parse_schema('{"type":"struct","fields":[]}')
-    with pytest.raises(DataFileMissing, match=r"gone\.parquet does not exist"):
-        compute([tmp_path / "gone.parquet"], schema)
+    refuses(DataFileMissing, r"gone\.parquet does not exist", compute, [tmp_path / "gone.parquet"], schema)
     whole = tmp_path / "whole.parquet"
     pq.write_table(FLAT, whole)
     for content in (b"", b"PAR1", b"x" * 100, whole.read_bytes()[:-20] + b"\xff\xff\xff\x7fPAR1"):
         broken = tmp_path / "broken.parquet"
         broken.write_bytes(content)
-        with pytest.raises(StorageError, match=r"broken\.parquet is not a complete Parquet file"):
-            compute([broken], schema)
+        refuses(StorageError, r"broken\.parquet is not a complete Parquet file", compute, [broken], schema)
 
 
 def test_names_with_dots_are_not_taken_for_paths(write: Callable[..., str]) -> None:
@@ -448,8 +446,7 @@ def test_long_rows_are_read_in_short_batches(write: Callable[..., str]) -> None:
 def test_a_wrong_argument_is_named(
     write: Callable[..., str], wrong: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=message):
-        compute(**{"files": [write(FLAT)], "schema": FLAT.schema, **wrong})
+    refuses(error, message, lambda: compute(**{"files": [write(FLAT)], "schema": FLAT.schema, **wrong}))
 
 
 @looped("mode", ["auto", "footer", "scan"])

@@ -5,6 +5,7 @@ import pytest
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.sparkexpr import types as t
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, declared_collations, indexed_columns
+from tests.each import refuses
 
 SCHEMA = t.StructType(
     (
@@ -59,16 +60,13 @@ def test_partition_columns_are_left_out_before_counting() -> None:
 
 def test_asked_columns_go_before_properties_and_must_exist() -> None:
     assert names({INDEXED_COLUMNS: "1"}, columns=["k", "s.x"]) == ["s.x", "k"]
-    with pytest.raises(PredicateError, match="no data column nope"):
-        names(columns=["nope"])
-    with pytest.raises(PredicateError, match="no data column i "):
-        names(columns=["i"], partition_columns=["i"])
+    refuses(PredicateError, "no data column nope", names, columns=["nope"])
+    refuses(PredicateError, "no data column i ", names, columns=["i"], partition_columns=["i"])
 
 
 @pytest.mark.parametrize("text", ["i,", "a..b", "`i", "i j", ","])
 def test_a_property_that_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(SchemaError, match=STATS_COLUMNS):
-        names({STATS_COLUMNS: text})
+    refuses(SchemaError, STATS_COLUMNS, names, {STATS_COLUMNS: text})
     with pytest.raises(SchemaError, match=r"dataSkippingNumIndexedCols is .many.; set it to an integer"):
         names({INDEXED_COLUMNS: "many"})
 

@@ -9,6 +9,7 @@ import pytest
 
 from deltaskip.errors import StorageError
 from deltaskip.storage import LocalStorage, Storage, gate, open_storage
+from tests.each import refuses
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -52,13 +53,10 @@ def test_a_refused_target_is_named_and_kept(tmp_path: Path, where: str, request:
         storage.put(f"{base}/{name}", b"abc")
     for path in (*NEVER, *ESCAPED, *LOG, *NOT_LOG):
         for act in (gate.delete_file, gate.delete_folder, gate.delete_empty_folder):
-            with pytest.raises(StorageError, match="Refused to delete"):
-                act(storage, f"{base}/t", path)
-        with pytest.raises(StorageError, match="Refused to delete"):
-            gate.delete_files(storage, f"{base}/t", ["x", path])
+            refuses(StorageError, "Refused to delete", act, storage, f"{base}/t", path)
+        refuses(StorageError, "Refused to delete", gate.delete_files, storage, f"{base}/t", ["x", path])
     for path in (*DATA, *NEVER, *ESCAPED):
-        with pytest.raises(StorageError, match="Refused to delete"):
-            gate.delete_file(storage, f"{base}/t", path, gate.log_names)
+        refuses(StorageError, "Refused to delete", gate.delete_file, storage, f"{base}/t", path, gate.log_names)
     assert storage.read(f"{base}/x") == storage.read(f"{base}/t/x") == storage.read(f"{base}/t/a/x") == b"abc"
     gate.delete_files(storage, f"{base}/t", ["x", "none"])
     gate.delete_file(storage, f"{base}/t", LOG[0], gate.log_names)
@@ -67,8 +65,7 @@ def test_a_refused_target_is_named_and_kept(tmp_path: Path, where: str, request:
 
 
 def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="not valid Unicode"):
-        gate.delete_files(LocalStorage(), str(tmp_path), ["\udcff"])
+    refuses(StorageError, "not valid Unicode", lambda: gate.delete_files(LocalStorage(), str(tmp_path), ["\udcff"]))
 
 
 def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +110,7 @@ def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[St
     for root in ("s3://bucket", "s3://bucket/", base, f"{base}/outer", f"{base}/wh", f"{base}/documents"):
         with pytest.raises(StorageError, match=r"Refused to delete .* because"):
             gate.check_deletable_folder(bucket, root, f"{base}/elsewhere/wh")
-    with pytest.raises(StorageError, match="is in it"):
-        gate.check_deletable_folder(storage, f"{base}/elsewhere", f"{base}/elsewhere/wh")
+    refuses(StorageError, "is in it", gate.check_deletable_folder, storage, f"{base}/elsewhere", f"{base}/elsewhere/wh")
     gate.delete_whole_folder(storage, f"{base}/t")
     assert not storage.exists(f"{base}/t") and storage.exists(f"{base}/outer/in/_delta_log/0")
 
@@ -173,8 +169,7 @@ def test_a_late_link_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 act(root)
                 assert folder == "up/t/a" or (base / "up" / "t.away" / "a" / "b" / "x").exists()
             else:
-                with pytest.raises(StorageError, match=f"Refused to delete .*: {Path(folder).name} is a symbolic link"):
-                    act(root)
+                refuses(StorageError, f"Refused to delete .*: {Path(folder).name} is a symbolic link", act, root)
             swapped.clear()
             assert sorted(map(str, (tmp_path / "home").rglob("*"))) == before, (target, folder)
 

@@ -16,6 +16,7 @@ from deltaskip.storage import Storage, open_storage
 from deltaskip.storage.hadoop import HadoopStorage, file_infos, hadoop_errors
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage
+from tests.each import refuses
 from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
 
@@ -40,8 +41,7 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_without_a_session_the_cure_is_one(location: str, options: dict[str, str] | None, said: str) -> None:
-    with pytest.raises(StorageError, match=said):
-        open_storage(location, options)
+    refuses(StorageError, said, open_storage, location, options)
 
 
 @pytest.mark.usefixtures("no_session")
@@ -51,8 +51,7 @@ def test_without_a_session_hdfs_is_read_by_libhdfs_where_it_is(monkeypatch: pyte
 
     said = r"Cannot open hdfs://host/t: Unable to load libhdfs: no such file; start a Spark session .*set up libhdfs"
     monkeypatch.setattr("deltaskip.storage.remote_opening.pafs", _FileSystems(none))
-    with pytest.raises(StorageError, match=said):
-        open_storage("hdfs://host/t")
+    refuses(StorageError, said, open_storage, "hdfs://host/t")
     monkeypatch.setattr("deltaskip.storage.remote_opening.pafs", _FileSystems(lambda uri: (object(), "/")))
     assert isinstance(open_storage("hdfs://host/t")[0], ArrowStorage)
 
@@ -77,8 +76,7 @@ def test_a_status_is_taken_apart_by_its_fields() -> None:
     assert found == [("g", "s:/g", 200, 5), ("h", "s:/h", 200, 5), ("h", "s:/h", 200, 5)]
     assert [info.kind for info in file_infos(data, "s://", "h")] == ["file", "directory"]
     assert file_infos(listing(), "s://", "") == []
-    with pytest.raises(NotADirectoryError, match="s://h"):
-        file_infos(listing(STATUS), "s://h", "")
+    refuses(NotADirectoryError, "s://h", lambda: file_infos(listing(STATUS), "s://h", ""))
 
 
 @pytest.mark.parametrize("cut", [9, 11, 16, len(STATUS) + 7, len(STATUS) + 8])
@@ -120,11 +118,9 @@ class TestHdfs:
     def test_a_folder_that_is_a_file_is_told_so(self, made: tuple[HadoopStorage, str]) -> None:
         storage, root = made
         storage.put(f"{root}/x", b"")
-        with pytest.raises(NotADirectoryError, match="x"):
-            storage.list_from(f"{root}/x", "")
+        refuses(NotADirectoryError, "x", storage.list_from, f"{root}/x", "")
         assert not storage.exists(f"{root}/x/y")
-        with pytest.raises(FileNotFoundError, match="data"):
-            storage.size(root.rpartition("/")[0] + "/data")
+        refuses(FileNotFoundError, "data", lambda: storage.size(root.rpartition("/")[0] + "/data"))
 
     def test_a_location_without_authority_is_of_the_default_file_system(self, cluster: Cluster) -> None:
         storage = cluster.storage("hdfs://")
@@ -142,8 +138,7 @@ class TestHdfs:
         uri = jvm.java.net.URI.create(cluster.uri)
         storage._files = jvm.org.apache.hadoop.fs.FileSystem.get(uri, storage._configuration, "stranger")
         for act in (storage.read, storage.size, storage.delete, lambda path: storage.list_from(root, "")):
-            with pytest.raises(StorageError, match=rf"No permission to \w+ {root}.*Permission denied.*ask its owner"):
-                act(f"{root}/x")
+            refuses(StorageError, rf"No permission to \w+ {root}.*Permission denied.*ask its owner", act, f"{root}/x")
 
     def test_a_cluster_that_is_not_there_is_told(self, cluster: Cluster) -> None:
         settings = {"ipc__client__connect__max__retries": "0", "dfs__client__failover__max__attempts": "0"}
@@ -160,10 +155,8 @@ class TestHdfs:
 
     def test_a_full_disk_is_told(self, made: tuple[HadoopStorage, str], monkeypatch: pytest.MonkeyPatch) -> None:
         storage, root = made
-        with pytest.raises(StorageError, match=r"which is not valid UTF-8"):
-            storage.read(f"{root}/\udcff")
-        with pytest.raises(StorageError, match=r"^Cannot read 5 bytes at offset -1 of"):
-            storage.read_range(f"{root}/x", -1, 5)
+        refuses(StorageError, r"which is not valid UTF-8", storage.read, f"{root}/\udcff")
+        refuses(StorageError, r"^Cannot read 5 bytes at offset -1 of", storage.read_range, f"{root}/x", -1, 5)
         storage.put(f"{root}/x", bytes(10_000))
 
         monkeypatch.setattr(tempfile, "mkstemp", raising(OSError(errno.ENOSPC, "No space left on device")))
@@ -176,8 +169,7 @@ class TestHdfs:
         observe_kill_points(seen.append)
         try:
             storage.put_if_absent(f"{root}/x", b"first")
-            with pytest.raises(FileExistsError, match="/x"):
-                storage.put_if_absent(f"{root}/x", b"second")
+            refuses(FileExistsError, "/x", storage.put_if_absent, f"{root}/x", b"second")
         finally:
             observe_kill_points(None)
         assert seen == [*["opened", "written", "synced", "renamed"], *["opened", "written", "synced", "tidied"]]
@@ -202,8 +194,7 @@ class TestHdfs:
         cluster.storage().put(f"{cluster.uri}/viewed/here", b"")
         storage = cluster.storage("viewfs://v", **links)
         storage.put_if_absent("viewfs://v/data/x", b"first")
-        with pytest.raises(FileExistsError, match="viewfs://v/data/x"):
-            storage.put_if_absent("viewfs://v/data/x", b"second")
+        refuses(FileExistsError, "viewfs://v/data/x", storage.put_if_absent, "viewfs://v/data/x", b"second")
         assert cluster.storage().read(f"{cluster.uri}/viewed/x") == b"first"
         assert [info.path for info in storage.list_from("viewfs://v/data", "x")] == ["viewfs://v/data/x"]
         with pytest.raises(StorageError, match=r"Cannot commit to viewfs://v/local/x: .*ViewFileSystem of file is not"):
@@ -213,10 +204,8 @@ class TestHdfs:
     def test_what_may_overwrite_is_refused_before_anything_is_written(self, cluster: Cluster) -> None:
         storage = cluster.storage("webhdfs://127.0.0.1:1")
         said = r"Cannot commit to webhdfs://127\.0\.0\.1:1/x: .*WebHdfsFileSystem is not known to rename"
-        with pytest.raises(StorageError, match=said):
-            storage.put_if_absent("webhdfs://127.0.0.1:1/x", b"")
-        with pytest.raises(StorageError, match=said):
-            storage.put("webhdfs://127.0.0.1:1/x", b"")
+        refuses(StorageError, said, storage.put_if_absent, "webhdfs://127.0.0.1:1/x", b"")
+        refuses(StorageError, said, storage.put, "webhdfs://127.0.0.1:1/x", b"")
         with pytest.raises(StorageError, match=said), storage.publish("webhdfs://127.0.0.1:1/x") as name:
             Path(name).write_bytes(b"x")
 

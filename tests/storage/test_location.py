@@ -8,6 +8,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import StorageError
 from deltaskip.storage import is_local, join, open_storage, parent, parse_location, uri_of
+from tests.each import refuses
 from tests.looped import looped
 
 
@@ -55,8 +56,7 @@ def test_a_location_has_a_percent_encoded_uri(location: str, uri: str) -> None:
 
 def test_a_name_that_is_no_utf_8_has_a_uri() -> None:
     assert uri_of("/data/" + os.fsdecode(b"\xff")) == "file:///data/%FF"
-    with pytest.raises(StorageError, match="a file of the host other"):
-        parse_location("file://other/data/events")
+    refuses(StorageError, "a file of the host other", parse_location, "file://other/data/events")
 
 
 def test_rows_are_not_written_below_a_path_that_is_no_utf_8(tmp_path: Path) -> None:
@@ -64,16 +64,14 @@ def test_rows_are_not_written_below_a_path_that_is_no_utf_8(tmp_path: Path) -> N
     os.mkdir(folder)
     for number, given in enumerate((f"{folder}/0", f"file://{tmp_path}/caf%E9/1")):
         table = ds.DeltaTable.create(given, "id BIGINT")
-        with pytest.raises(ds.InvalidCommit, match=r"caf.udce9/\d' of the table is not UTF-8: rename it"):
-            table.append([{"id": 1}])
+        refuses(ds.InvalidCommit, r"caf.udce9/\d' of the table is not UTF-8: rename it", table.append, [{"id": 1}])
         assert os.listdir(f"{folder}/{number}") == ["_delta_log"]
         assert ds.DeltaTable(given).scan().count() == 0
 
 
 @pytest.mark.parametrize("given", ["s3://", "s3:///", "gs://", "memory:///", "hdfs://"])
 def test_a_scheme_alone_is_no_location(given: str) -> None:
-    with pytest.raises(StorageError, match=f"{given} names no folder: write {given.partition(':')[0]}://"):
-        parse_location(given)
+    refuses(StorageError, f"{given} names no folder: write {given.partition(':')[0]}://", parse_location, given)
 
 
 @looped(

@@ -15,6 +15,7 @@ from deltaskip.cli import main
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import Storage, object_options, open_storage, remote_opening
 from deltaskip.storage.remote_errors import backend_errors
+from tests.each import refuses
 from tests.looped import looped
 
 obstore = pytest.importorskip("obstore")
@@ -153,8 +154,7 @@ def test_errors_name_their_cure(server: Server) -> None:
         (200, "<html>", "does not answer as an object store"),
     ]:
         server.status, server.body = status, body
-        with pytest.raises(StorageError, match=cure):
-            storage.list_from(f"{root}/_delta_log", "")
+        refuses(StorageError, cure, storage.list_from, f"{root}/_delta_log", "")
 
 
 LOCAL = {**KEYS, "aws_endpoint": "http://127.0.0.1:1", "allow_http": "true"}
@@ -261,13 +261,11 @@ def test_the_role_of_an_instance_gives_credentials(server: Server, monkeypatch: 
     }
     server.status = 404
     options = {"aws_endpoint": server.url, "aws_metadata_endpoint": server.url, "allow_http": "true"}
-    with pytest.raises(StorageError, match="does not exist"):
-        deltaskip.DeltaTable("s3://bucket/t", storage_options=options)
+    refuses(StorageError, "does not exist", deltaskip.DeltaTable, "s3://bucket/t", storage_options=options)
     assert any(path.startswith("/bucket") and "of-the-role" in signed for path, signed in server.asked)
 
 
 def test_a_store_without_signatures_needs_no_credentials(server: Server) -> None:
     server.status = 404
     options: dict[str, Any] = {"aws_endpoint": server.url, "aws_skip_signature": "true", "allow_http": "true"}
-    with pytest.raises(StorageError, match="does not exist"):
-        deltaskip.DeltaTable("s3://bucket/t", storage_options=options)
+    refuses(StorageError, "does not exist", deltaskip.DeltaTable, "s3://bucket/t", storage_options=options)

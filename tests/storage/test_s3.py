@@ -3,10 +3,8 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from deltaskip.storage import Storage
-from tests.each import in_threads
+from tests.each import in_threads, refuses
 from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
@@ -15,8 +13,7 @@ __all__ = ["endpoint", "s3_options", "store"]
 def test_an_object_is_created_once(store: tuple[Storage, str]) -> None:
     storage, root = store
     storage.put_if_absent(f"{root}/x", b"first")
-    with pytest.raises(FileExistsError, match="x"):
-        storage.put_if_absent(f"{root}/x", b"second")
+    refuses(FileExistsError, "x", storage.put_if_absent, f"{root}/x", b"second")
     assert storage.read(f"{root}/x") == b"first"
 
 

@@ -13,6 +13,7 @@ import pytest
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import FileInfo, LocalStorage, NotAFile, Storage, open_storage, storage_for
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
+from tests.each import refuses
 from tests.looped import looped
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
@@ -108,8 +109,7 @@ def test_fewer_bytes_than_were_listed_are_an_error(made: Made) -> None:
     storage, root = made
     files = [FileInfo(n, f"{root}/t/_log/{n}.json", said, 0) for n, said in (("00010", 3), ("00001", 100))]
     for read in (lambda: storage.read_joined(files), lambda: storage.read_joined(files[1:])):
-        with pytest.raises(StorageError, match=r"00001\.json: it has 100 bytes, and the storage returned 3; try again"):
-            read()
+        refuses(StorageError, r"00001\.json: it has 100 bytes, and the storage returned 3; try again", read)
 
 
 @looped("offset, length, size", [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)])
@@ -139,8 +139,7 @@ def test_existence_and_size(made: Made) -> None:
 @pytest.mark.parametrize("act", ["read", "open_input", "size"])
 def test_a_file_that_is_not_there_is_not_found(made: Made, act: str) -> None:
     storage, root = made
-    with pytest.raises(FileNotFoundError, match="nothing"):
-        getattr(storage, act)(f"{root}/t/nothing")
+    refuses(FileNotFoundError, "nothing", lambda: getattr(storage, act)(f"{root}/t/nothing"))
     with pytest.raises(FileNotFoundError, match="nothing"):
         storage.read_joined([FileInfo(n, f"{root}/t/{n}", 3, 0) for n in ("nothing", "_log/00001.json")])
 
@@ -155,16 +154,14 @@ def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.M
     path = str(tmp_path / "secret")
     file = FileInfo("secret", path, 1, 0)
     for act in (storage.read, lambda p: storage.read_joined([file]), lambda p: storage.list_from(p, "")):
-        with pytest.raises(StorageError, match=rf"No permission to read {path}"):
-            act(path)
+        refuses(StorageError, rf"No permission to read {path}", act, path)
 
 
 def test_a_file_of_more_bytes_than_allowed_is_not_read(made: Made) -> None:
     storage, root = made
     path = f"{root}/t/a b%20ü#.bin"
     assert len(storage.read(path, 100)) == 100
-    with pytest.raises(StorageError, match="larger than 99 bytes"):
-        storage.read(path, 99)
+    refuses(StorageError, "larger than 99 bytes", storage.read, path, 99)
 
 
 def _special(kind: str, path: Path) -> str:
@@ -252,8 +249,7 @@ def test_storage_options_without_obstore_name_the_extra(monkeypatch: pytest.Monk
     monkeypatch.setattr("deltaskip.storage.remote_opening.find_spec", lambda name: None)
     with pytest.raises(StorageError, match=r"pip install 'obstore>=0\.11' 'arro3-core>="):
         open_storage("s3://bucket/t", {"aws_region": "eu-west-1"})
-    with pytest.raises(StorageError, match=r"pip install 'obstore>=0\.11' 'arro3-core>="):
-        open_storage("az://container/t")
+    refuses(StorageError, r"pip install 'obstore>=0\.11' 'arro3-core>=", open_storage, "az://container/t")
 
 
 def test_a_wrong_storage_option_is_a_storage_error() -> None:
@@ -269,8 +265,7 @@ def test_a_wrong_storage_option_is_a_storage_error() -> None:
         ("az://container/t", "GOOGLE_SERVICE_ACCOUNT", "it is one of gs:// locations: leave it out"),
         ("memory:///t", "aws_region", "it is one of s3:// locations: leave it out"),
     ):  # fmt: skip
-        with pytest.raises(StorageError, match=f"there is no storage option '{option}'; {cure}"):
-            open_storage(location, {option: "x"})
+        refuses(StorageError, f"there is no storage option '{option}'; {cure}", open_storage, location, {option: "x"})
 
 
 def test_a_local_table_has_no_use_for_storage_options(tmp_path: Path) -> None:

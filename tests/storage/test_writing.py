@@ -18,7 +18,7 @@ from deltaskip.storage import LocalStorage, Storage, local_writing
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.tree import files_below
-from tests.each import in_threads
+from tests.each import in_threads, refuses
 from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
@@ -60,8 +60,7 @@ def test_a_file_is_created_once(creating: Made) -> None:
     storage, root = creating
     path = f"{root}/t/_log/a b%20ü.json"
     storage.put_if_absent(path, b"first")
-    with pytest.raises(FileExistsError, match="a b%20ü"):
-        storage.put_if_absent(path, b"second")
+    refuses(FileExistsError, "a b%20ü", storage.put_if_absent, path, b"second")
     assert storage.read(path) == b"first"
     assert [info.name for info in storage.list_from(f"{root}/t/_log", "")] == ["a b%20ü.json"]
 
@@ -169,8 +168,7 @@ def test_without_links_the_file_is_renamed_and_never_replaces(tmp_path: Path, mo
     monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "Operation not permitted")))
     storage, path = LocalStorage(), str(tmp_path / "x")
     storage.put_if_absent(path, b"first")
-    with pytest.raises(FileExistsError):
-        storage.put_if_absent(path, b"second")
+    refuses(FileExistsError, None, storage.put_if_absent, path, b"second")
     assert storage.read(path) == b"first"
     assert os.listdir(tmp_path) == ["x"]
 

@@ -19,6 +19,7 @@ from deltaskip import DeltaTable, SetProperty
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, MaintenanceWarning
 from deltaskip.reading import arrow_rows
 from deltaskip.skipping.journal import noted
+from tests.each import refuses
 
 ROWS, FILES = 120_000, 30
 
@@ -129,11 +130,9 @@ def test_the_journal_has_what_scans_were_asked_and_advice_reads_it(tmp_path: Pat
     table = made(tmp_path / "t", "plain")
     other = DeltaTable.create(tmp_path / "other", "id BIGINT")
     path = tmp_path / "journal"
-    with pytest.raises(InvalidArgument, match=r"There are no queries .* set deltaskip.options.journal"):
-        table.advise()
+    refuses(InvalidArgument, r"There are no queries .* set deltaskip.options.journal", table.advise)
     with ds.options.changed(journal=str(path)):
-        with pytest.raises(InvalidArgument, match=r"journal .* cannot be read"):
-            table.advise()
+        refuses(InvalidArgument, r"journal .* cannot be read", table.advise)
         for query in in_days(0):
             table.scan(query).to_arrow()
             table.scan(query).files()
@@ -197,11 +196,8 @@ def test_many_queries_of_two_kinds_in_turns_are_all_stood_for(tmp_path: Path) ->
 def test_wrong_arguments(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
     assert not table.advise(["id = 1"])
-    with pytest.raises(InvalidArgument, match="queries is empty"):
-        table.advise([])
-    with pytest.raises(InvalidArgumentType, match="queries must be a list of predicates"):
-        table.advise("id = 1")
-    with pytest.raises(ds.errors.PredicateError, match="ix"):
-        table.advise(["ix = 1"])
+    refuses(InvalidArgument, "queries is empty", table.advise, [])
+    refuses(InvalidArgumentType, "queries must be a list of predicates", table.advise, "id = 1")
+    refuses(ds.errors.PredicateError, "ix", table.advise, ["ix = 1"])
     with pytest.raises(InvalidArgumentType, match="journal must be a str"):
         ds.options.journal = 5

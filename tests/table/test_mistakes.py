@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from tests.each import refuses
 
 ROW = pa.table({"id": [1]})
 COLUMNS = "id BIGINT NOT NULL, day DATE, customer STRING, price DOUBLE, user STRUCT<name: STRING>"
@@ -163,8 +164,7 @@ def test_a_blank_path_is_not_the_working_directory(table: ds.DeltaTable) -> None
     ]  # fmt: skip
     for door in doors:
         for path in ("", " "):
-            with pytest.raises(ds.errors.InvalidArgument, match=r"must be a path or URI, not .*: name a folder"):
-                door(path)
+            refuses(ds.errors.InvalidArgument, r"must be a path or URI, not .*: name a folder", door, path)
     assert sorted(each.name for each in Path().iterdir()) == ["orders", "x.parquet"]
 
 
@@ -184,23 +184,20 @@ def test_a_table_is_not_made_in_a_file(table: ds.DeltaTable) -> None:
         staged,
     ]
     for door in doors:
-        with pytest.raises(ds.errors.InvalidArgument, match="a part of this path is a file"):
-            door()
+        refuses(ds.errors.InvalidArgument, "a part of this path is a file", door)
     assert Path("x.parquet").read_bytes() == b"x"
 
 
 def test_one_column_is_no_table(table: ds.DeltaTable) -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(ds.DeltaSkipError, match=r"a Series, .*to_frame\(\)"):
-        table.append(pandas.Series([1, 2], name="id"))
+    refuses(ds.DeltaSkipError, r"a Series, .*to_frame\(\)", lambda: table.append(pandas.Series([1, 2], name="id")))
     with pytest.raises(ds.DeltaSkipError, match="got a 'int' object, Conversion failed for column customer"):
         table.append(pandas.DataFrame({"id": [5, 6], "customer": ["x", 1]}))
 
 
 def test_methods_of_frames_are_named_as_they_are_here(table: ds.DeltaTable) -> None:
     for each in (table, table.scan()):
-        with pytest.raises(AttributeError, match=r"has no filter: write scan\(where\)"):
-            each.filter("id > 1")
+        refuses(AttributeError, r"has no filter: write scan\(where\)", each.filter, "id > 1")
         assert not hasattr(each, "select")
     untyped: Any = table
     merge: Any = table.merge(ROW, "target.id = source.id")
@@ -209,8 +206,7 @@ def test_methods_of_frames_are_named_as_they_are_here(table: ds.DeltaTable) -> N
         (lambda: untyped.write, "write append"),
         (lambda: untyped.to_pyarrow_table, r"write scan\(\)\.to_arrow"),
     ):
-        with pytest.raises(AttributeError, match=meant):
-            act()
+        refuses(AttributeError, meant, act)
     assert "runs with execute()" in repr(table.merge(ROW, "target.id = source.id").when_matched_delete())
 
 
@@ -246,8 +242,7 @@ def test_what_python_decides_is_no_predicate(table: ds.DeltaTable) -> None:
             lambda where: table.merge(rows, where),
             lambda where: table.merge(rows, "target.id = source.id").when_matched_delete(where),
         ):
-            with pytest.raises(ds.InvalidArgumentType, match=r"must be (a predicate|SQL text)"):
-                call(where)
+            refuses(ds.InvalidArgumentType, r"must be (a predicate|SQL text)", call, where)
     assert table.refresh().version == before
 
 
@@ -256,8 +251,7 @@ def test_names_in_backticks_select_columns(tmp_path: Path) -> None:
     made.append([{"c.d": "x", "s": {"a.b": 1}, "id": 2}])
     for columns, names in ((["`c.d`"], ["c.d"]), (["`id`", "c.d"], ["id", "c.d"]), (["`s`.`a.b`"], ["a.b"])):
         assert made.scan(columns=columns).to_arrow().column_names == names
-    with pytest.raises(ds.PredicateError, match="There is no column nope"):
-        made.scan(columns=["`nope`"])
+    refuses(ds.PredicateError, "There is no column nope", made.scan, columns=["`nope`"])
 
 
 def test_arrays_of_numpy_are_columns(tmp_path: Path) -> None:
@@ -268,5 +262,4 @@ def test_arrays_of_numpy_are_columns(tmp_path: Path) -> None:
         (1, "2024-01-01T00:00:00"),
         (2, "2024-01-02T03:04:00"),
     ]
-    with pytest.raises(ds.InvalidArgument, match="1-dimensional"):
-        made.append({"id": np.array([[1], [2]])})
+    refuses(ds.InvalidArgument, "1-dimensional", lambda: made.append({"id": np.array([[1], [2]])}))

@@ -14,6 +14,7 @@ import deltaskip as ds
 from deltaskip import CommitConflict, DeltaTable, TableNotFound
 from deltaskip.storage.local import LocalStorage
 from deltaskip.txn import commit_loop
+from tests.each import refuses
 from tests.extent import some
 from tests.noted import noted, raising
 
@@ -123,13 +124,10 @@ def test_scans_that_are_kept_read_their_table_or_say_that_it_is_gone(tmp_path: P
         made(tmp_path / "t", commits, 100)
     for scan in kept[:2]:
         for read in READS.values():
-            with pytest.raises(TableNotFound):
-                read(scan)
+            refuses(TableNotFound, None, read, scan)
     for read in (READS["to_arrow"], READS["to_batches"]):
-        with pytest.raises(TableNotFound):
-            read(kept[2])
-        with pytest.raises(TableNotFound):
-            read(changes)
+        refuses(TableNotFound, None, read, kept[2])
+        refuses(TableNotFound, None, read, changes)
 
 
 def test_a_kept_scan_does_not_read_the_checkpoint_of_another_table(tmp_path: Path) -> None:
@@ -137,8 +135,7 @@ def test_a_kept_scan_does_not_read_the_checkpoint_of_another_table(tmp_path: Pat
     scan = table.scan("id >= 5")
     shutil.rmtree(tmp_path / "t")
     made(tmp_path / "t", 10, 100)
-    with pytest.raises(TableNotFound, match="replaced by another table"):
-        scan.files()
+    refuses(TableNotFound, "replaced by another table", scan.files)
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning")
@@ -152,8 +149,7 @@ def test_a_version_that_changes_the_id_is_one_of_the_same_table(tmp_path: Path) 
     # Some writers give a table that they replace another id, in its log.
     line = next(line for line in text.splitlines() if line.startswith('{"metaData"'))
     (log / f"{2:020d}.json").write_text(f'{{"commitInfo":{{"operation":"REPLACE TABLE"}}}}\n{line}\n')
-    with pytest.raises(CommitConflict):
-        pending.commit()
+    refuses(CommitConflict, None, pending.commit)
     assert table.refresh().version == 2 and table.metadata.id == writer.metadata.id
     table.append(rows(5))
     assert DeltaTable(tmp_path / "t").version == 3
@@ -203,8 +199,7 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
         put(latest, *given)
 
     monkeypatch.setattr(commit_loop, "put_commit", put_late)
-    with pytest.raises(TableNotFound):
-        table.append(rows(7))
+    refuses(TableNotFound, None, table.append, rows(7))
     assert late == [3]
     if commits is None:
         assert not list((tmp_path / "t").rglob("*.json"))
@@ -231,8 +226,7 @@ def test_a_commit_never_appears_in_a_table_that_took_the_place(tmp_path: Path, m
             seen.append(os.path.exists(path))
 
     monkeypatch.setattr(LocalStorage, "put_if_absent", swapped)
-    with pytest.raises(TableNotFound):
-        table.append(rows(7))
+    refuses(TableNotFound, None, table.append, rows(7))
     assert seen == [False]
     assert DeltaTable(tmp_path / "t").scan().to_arrow().num_rows == 3
 
@@ -251,8 +245,7 @@ def test_a_table_is_not_created_without_files_dropped_late(tmp_path: Path, monke
     staged = catalog.stage_create("db.t", "id BIGINT")
     staged.append(pa.table({"id": [1, 2]}))
     monkeypatch.setattr(LocalStorage, "put_if_absent", dropped)
-    with pytest.raises(TableNotFound, match="dropped while"):
-        staged.commit_staged_changes()
+    refuses(TableNotFound, "dropped while", staged.commit_staged_changes)
     assert (tmp_path / "dropped").exists() and not folder.exists()
 
 
@@ -287,8 +280,7 @@ def test_a_log_that_was_put_back_conflicts(tmp_path: Path) -> None:
     transaction.set_app_version("app", 1)
     shutil.rmtree(tmp_path / "t")
     shutil.copytree(tmp_path / "backup", tmp_path / "t")
-    with pytest.raises(CommitConflict, match="rolled back from version 2 to version 1"):
-        transaction.commit()
+    refuses(CommitConflict, "rolled back from version 2 to version 1", transaction.commit)
 
 
 def test_a_commit_asks_once_more_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,8 +315,7 @@ def test_late_commits_are_withdrawn(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Store, "put_if_absent", put_late)
     transaction = table.transaction()
     transaction.set_app_version("app", 1)
-    with pytest.raises(TableNotFound):
-        transaction.commit()
+    refuses(TableNotFound, None, transaction.commit)
     assert late == [3] and transaction.version is None
     names = os.listdir(tmp_path / "t" / "_delta_log")
     assert not [name for name in names if name.startswith(f"{4:020d}")]
@@ -373,7 +364,6 @@ def test_nothing_is_put_into_a_successor_s_log(tmp_path: Path, monkeypatch: pyte
         put(self, path, data, *after)
 
     monkeypatch.setattr(commit_loop, "prepare", replaced)
-    with pytest.raises(TableNotFound, match="replaced by another table"):
-        table.append(rows(9))
+    refuses(TableNotFound, "replaced by another table", table.append, rows(9))
     assert puts == []
     assert ds.DeltaTable(tmp_path / "t").version == commits

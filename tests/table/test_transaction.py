@@ -11,6 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.storage import local
+from tests.each import refuses
 from tests.noted import raising
 
 
@@ -71,8 +72,7 @@ def test_files_stay_while_the_outcome_of_a_commit_is_unknown(tmp_path: Path, mon
         raise ds.StorageError("The reply was lost.")
 
     monkeypatch.setattr(local.LocalStorage, "put_if_absent", lost)
-    with pytest.raises(ds.StorageError):
-        table.append(pa.table({"id": [1]}))
+    refuses(ds.StorageError, None, table.append, pa.table({"id": [1]}))
     monkeypatch.setattr(local.LocalStorage, "put_if_absent", put)
     monkeypatch.setattr(local.LocalStorage, "read", read)
     assert [row["id"] for row in rows_of(table.refresh())] == [1]
@@ -131,8 +131,7 @@ def test_the_change_feed_is_enabled_before_the_change_that_it_has(tmp_path: Path
     early = table.transaction()
     early.delete("k = 1")
     early.alter(feed)
-    with pytest.raises(ds.UnsupportedFeature, match=r"before it enables the change data feed.*enable it first"):
-        early.commit()
+    refuses(ds.UnsupportedFeature, r"before it enables the change data feed.*enable it first", early.commit)
     assert table.version == 1
     with table.transaction() as txn:
         txn.alter(feed)

@@ -10,6 +10,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import CorruptLog, DeltaSkipError, DeltaTable, InvalidArgument, TableAlreadyExists, TableNotFound
+from tests.each import refuses
 from tests.looped import looped
 
 ONE = pa.table({"id": pa.array([1], pa.int32())})
@@ -126,16 +127,14 @@ def test_no_table_begins_on_what_is_left_of_one(tmp_path: Path, number: int) -> 
             version = latest + (name == "replace") if creating is TableAlreadyExists else 0
             assert DeltaTable(place).version == version, name
             continue
-        with pytest.raises(expected, match=str(place)):
-            door(tmp_path, place)
+        refuses(expected, str(place), door, tmp_path, place)
         assert {path: data for path, data in content(place).items() if path != "converted.parquet"} == before, name
     place = without(made(tmp_path / "opened"), *patterns)
     if opening is None:
         assert DeltaTable(place).version == latest
     else:
         for act in (DeltaTable, lambda each: DeltaTable(each).append(ONE), lambda each: DeltaTable(each).vacuum()):
-            with pytest.raises(opening, match=str(place)):
-                act(place)
+            refuses(opening, str(place), act, place)
 
 
 def test_an_empty_log_and_the_files_of_a_killed_creation_are_no_table(tmp_path: Path) -> None:
@@ -154,8 +153,7 @@ def test_the_files_of_partitions_are_data_too(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id INT, p INT", ["p"])
     table.append(pa.table({"id": pa.array([1], pa.int32()), "p": pa.array([1], pa.int32())}))
     without(tmp_path / "t", "_delta_log")
-    with pytest.raises(InvalidArgument, match=r"files already, such as p=1/.*\.parquet"):
-        DeltaTable.create(tmp_path / "t", "id INT")
+    refuses(InvalidArgument, r"files already, such as p=1/.*\.parquet", DeltaTable.create, tmp_path / "t", "id INT")
 
 
 def test_files_that_are_to_be_added_may_be_there_before_their_table(tmp_path: Path) -> None:

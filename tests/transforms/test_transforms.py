@@ -9,6 +9,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.transforms.generated_columns import partitioned, transform_of
 from deltaskip.transforms.parse_transforms import parse_transform, transforms_of
+from tests.each import refuses
 from tests.looped import looped
 
 SCHEMA = schema_of(
@@ -94,13 +95,11 @@ def test_expressions_of_other_writers_are_transforms(sql: str, transform: t.Tran
     ],
 )
 def test_a_column_that_a_transform_does_not_take_is_refused(transform: t.Transform, message: str) -> None:
-    with pytest.raises(SchemaError, match=message):
-        partitioned(SCHEMA, [transform], "the table")
+    refuses(SchemaError, message, partitioned, SCHEMA, [transform], "the table")
 
 
 def test_a_transform_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(SchemaError, match=r"days\(.*\) twice"):
-        partitioned(SCHEMA, [t.date("ts"), t.date("TS")], "the table")
+    refuses(SchemaError, r"days\(.*\) twice", lambda: partitioned(SCHEMA, [t.date("ts"), t.date("TS")], "the table"))
 
 
 @looped(
@@ -132,8 +131,7 @@ def test_sql_text_of_a_transform(sql: str, transform: t.Transform) -> None:
     "sql", ["abs(x)", "days(ts) + 1", "dayofmonth(ts)", "bucket(4, a, b)", "bucket(0, a)", "1", "", "days()"]
 )
 def test_an_expression_that_is_no_transform_is_named(sql: str) -> None:
-    with pytest.raises(InvalidArgument, match=r"transform|buckets must be"):
-        parse_transform(sql)
+    refuses(InvalidArgument, r"transform|buckets must be", parse_transform, sql)
 
 
 def test_the_two_arguments_of_a_transform_are_taken_in_both_orders() -> None:
@@ -154,8 +152,7 @@ def test_arguments_are_checked() -> None:
         (lambda: transforms_of([1]), InvalidArgumentType),
     ]
     for call, error in wrong:
-        with pytest.raises(error):
-            call()
+        refuses(error, None, call)
     assert transforms_of(["a", t.date("b")]) == (t.identity(("a",)), t.date("b"))
     assert (transforms_of("a"), transforms_of(t.date("b"))) == ((t.identity(("a",)),), (t.date("b"),))
     assert transforms_of(None) == ()

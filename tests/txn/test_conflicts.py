@@ -15,6 +15,7 @@ from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
 from deltaskip.log.checkpoint.checkpoint_opening import open_checkpoint
 from deltaskip.sparkexpr.types import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
+from tests.each import refuses
 from tests.looped import looped
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 
@@ -196,15 +197,13 @@ def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: P
     members = {name: value for name, value in file("other").to_json().items() if name != "dataChange"}
     commit = tmp_path / "t" / "_delta_log" / f"{1:020d}.json"
     commit.write_text(json.dumps({"add": members}) + "\n")
-    with pytest.raises(CommitConflict, match="added other, which may contain rows that match the predicate id = 5"):
-        txn.commit()
+    refuses(CommitConflict, "added other, which may contain rows that match the predicate id = 5", txn.commit)
 
 
 def test_an_unknown_isolation_level_is_refused(tmp_path: Path) -> None:
     txn = make_table(tmp_path / "t", {"delta.isolationLevel": "Chaos"}).transaction()
     txn.add(file("a"))
-    with pytest.raises(SchemaError, match=r"delta\.isolationLevel of .* is 'Chaos'; set it to Serializable"):
-        txn.commit()
+    refuses(SchemaError, r"delta\.isolationLevel of .* is 'Chaos'; set it to Serializable", txn.commit)
 
 
 def test_the_message_names_the_table_the_version_the_file_and_the_cure(tmp_path: Path) -> None:
@@ -250,8 +249,7 @@ def test_many_winners_are_checked_each_once(tmp_path: Path) -> None:
     late = table.transaction(read="id = 15")
     late.add(file("late"))
     assert txn.commit() == 6
-    with pytest.raises(CommitConflict, match=r"added f0, f1, f2 and 2 more files.*the predicate id = 15"):
-        late.commit()
+    refuses(CommitConflict, r"added f0, f1, f2 and 2 more files.*the predicate id = 15", late.commit)
 
 
 def test_a_nan_that_a_writer_may_have_left_out_of_its_bounds_conflicts(tmp_path: Path) -> None:
@@ -262,8 +260,7 @@ def test_a_nan_that_a_writer_may_have_left_out_of_its_bounds_conflicts(tmp_path:
     append(table, file("a", stats=bounds))
     for txn, name in ((above, "b"), (below, "c")):
         txn.add(file(name))
-    with pytest.raises(CommitConflict, match="x > 5"):
-        above.commit()
+    refuses(CommitConflict, "x > 5", above.commit)
     assert below.commit() == 2
 
 
@@ -274,8 +271,7 @@ def test_a_gap_in_the_winners_stops_the_commit(tmp_path: Path) -> None:
     for number in range(3):
         append(table, file(f"f{number}", 10, 19))
     (tmp_path / "t" / "_delta_log" / f"{1:020d}.json").rename(tmp_path / "kept")
-    with pytest.raises(ds.CorruptLog, match=r"00000000000000000001\.json"):
-        txn.commit()
+    refuses(ds.CorruptLog, r"00000000000000000001\.json", txn.commit)
     assert not (tmp_path / "t" / "_delta_log" / f"{4:020d}.json").exists()
 
 
@@ -311,8 +307,7 @@ def test_another_table_at_the_path_is_named(tmp_path: Path) -> None:
     (log / f"{0:020d}.json").write_text(text)
     commit = log / f"{1:020d}.json"
     commit.write_text(commit.read_text() + "\n")
-    with pytest.raises(TableNotFound, match="replaced by another table"):
-        txn.commit()
+    refuses(TableNotFound, "replaced by another table", txn.commit)
 
 
 def test_row_ids_follow_the_high_water_mark_of_the_winner(tmp_path: Path) -> None:

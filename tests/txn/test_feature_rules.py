@@ -11,6 +11,7 @@ from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.sparkexpr.types import INTEGER, LONG, StructField, StructType
 from tests.builder import logged
+from tests.each import refuses
 from tests.looped import looped
 from tests.txn.tables import actions, append, commits, file, gone, make_table, paths
 
@@ -34,8 +35,7 @@ def test_rules_for_new_rows_that_cannot_be_enforced_stop_commits_with_new_rows(f
     table = make_table(folder, made.get("properties"), [feature], schema, actions=old)  # type: ignore[attr-defined]
     txn = table.transaction()
     txn.add(file("a"))
-    with pytest.raises(UnsupportedFeature, match=f"has the writer feature {feature}, whose requirements"):
-        txn.commit()
+    refuses(UnsupportedFeature, f"has the writer feature {feature}, whose requirements", txn.commit)
     assert commits(table) == 1
     other = table.transaction()
     other.add(file("old", data_change=False))
@@ -53,8 +53,7 @@ def test_plain_writer_versions_ask_only_for_what_the_table_uses(folder: Path, ve
     if version < 3:
         assert txn.commit() == 1
     else:
-        with pytest.raises(UnsupportedFeature, match="checkConstraints"):
-            txn.commit()
+        refuses(UnsupportedFeature, "checkConstraints", txn.commit)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +68,7 @@ def test_unsupported_ones_are_named(folder: Path, features: list[str], propertie
     table = make_table(folder, properties, features)
     txn = table.transaction()
     txn.add(file("a", data_change=False))
-    with pytest.raises(UnsupportedFeature, match=named):
-        txn.commit()
+    refuses(UnsupportedFeature, named, txn.commit)
     assert commits(table) == 1
 
 
@@ -111,8 +109,7 @@ def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:
     table = make_table(folder, protocol={"minReaderVersion": 1, "minWriterVersion": 8})
     txn = table.transaction()
     txn.add(file("a"))
-    with pytest.raises(UnsupportedFeature, match="needs Delta writer version 8"):
-        txn.commit()
+    refuses(UnsupportedFeature, "needs Delta writer version 8", txn.commit)
 
 
 def test_change_data_is_committed_with_rows_that_come_and_go(folder: Path) -> None:
@@ -122,10 +119,8 @@ def test_change_data_is_committed_with_rows_that_come_and_go(folder: Path) -> No
     told.remove(gone("a"))
     told.add(file("b"))
     told.add_cdc(AddCdcFile("_change_data/c", {}, 10))
-    with pytest.raises(InvalidCommit, match="added twice"):
-        told.add_cdc(AddCdcFile("_change_data/./c", {}, 10))
-    with pytest.raises(InvalidCommit, match="No file can be left out"):
-        told.leave_out("a")
+    refuses(InvalidCommit, "added twice", lambda: told.add_cdc(AddCdcFile("_change_data/./c", {}, 10)))
+    refuses(InvalidCommit, "No file can be left out", told.leave_out, "a")
     assert told.commit() == 2
     [action] = actions(folder, 2, "cdc")
     assert action == {"path": "_change_data/c", "partitionValues": {}, "size": 10, "dataChange": False}
@@ -136,8 +131,7 @@ def test_change_data_is_committed_with_rows_that_come_and_go(folder: Path) -> No
 def test_clustering_needs_its_feature(folder: Path) -> None:
     txn = make_table(folder, features=["domainMetadata"]).transaction()
     txn.changes.domains["delta.clustering"] = DomainMetadata("delta.clustering", '{"clusteringColumns":[["id"]]}')
-    with pytest.raises(UnsupportedFeature, match="does not have the writer feature clustering"):
-        txn.commit()
+    refuses(UnsupportedFeature, "does not have the writer feature clustering", txn.commit)
 
 
 def test_in_commit_timestamps_come_first_and_never_go_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,5 +202,4 @@ def test_row_ids_without_their_mark_are_not_given_twice(folder: Path) -> None:
     table = make_table(folder, {}, ["rowTracking", "domainMetadata"], actions=[old])
     txn = table.transaction()
     txn.add(file("b"))
-    with pytest.raises(InvalidCommit, match=r"no domain delta\.rowTracking"):
-        txn.commit()
+    refuses(InvalidCommit, r"no domain delta\.rowTracking", txn.commit)

@@ -8,6 +8,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CommitConflict, TableNotFound
+from tests.each import refuses
 from tests.storage.counted import server, stored_at
 from tests.storage.slow_s3 import SlowS3
 
@@ -65,8 +66,7 @@ def test_a_conflict_with_a_faster_writer_is_found(server: SlowS3) -> None:
     late = two.transaction("id = 1")
     late.append(rows(9))
     one.delete("id = 1")
-    with pytest.raises(CommitConflict):
-        late.commit()
+    refuses(CommitConflict, None, late.commit)
     assert ids(server, "conflicting") == [2, 3]
 
 
@@ -75,8 +75,7 @@ def test_a_table_that_was_dropped_a_moment_ago_gets_no_commit(server: SlowS3) ->
     table = stored_at(server, "dropped")
     table.refresh()
     shutil.rmtree(server.folder / "bucket" / "dropped")
-    with pytest.raises(TableNotFound):
-        table.append(rows(4))
+    refuses(TableNotFound, None, table.append, rows(4))
     assert not list((server.folder / "bucket").glob("dropped/_delta_log/*"))
 
 

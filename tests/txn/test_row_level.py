@@ -19,6 +19,7 @@ from deltaskip.errors import CommitConflict
 from deltaskip.log import deletion_vectors
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
+from tests.each import refuses
 from tests.looped import looped
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,8 +140,7 @@ def test_rows_that_came_back_are_a_conflict(tmp_path: Path) -> None:
     table.delete("id = 3")
     mine = begun(table, deleting("id = 4"))
     other(table).restore(version=2)
-    with pytest.raises(CommitConflict):
-        mine.commit()
+    refuses(CommitConflict, None, mine.commit)
 
 
 def test_a_blind_append_that_may_match_conflicts_under_serializable_only(tmp_path: Path) -> None:
@@ -209,8 +209,7 @@ def test_an_update_of_rows_that_are_gone_is_a_conflict(tmp_path: Path) -> None:
     table = made(tmp_path)
     mine = begun(table, updating("x", "1", "id IN (3, 5)"), "UPDATE")
     other(table).delete("id = 5")
-    with pytest.raises(CommitConflict):
-        mine.commit()
+    refuses(CommitConflict, None, mine.commit)
     mine.discard()
     table.refresh()
     assert 5 not in ids_of(table)
@@ -249,8 +248,7 @@ def test_rows_that_were_read_and_not_removed_are_evaluated(tmp_path: Path) -> No
         if holds:
             txn.commit()
         else:
-            with pytest.raises(CommitConflict):
-                txn.commit()
+            refuses(CommitConflict, None, txn.commit)
         table.refresh()
 
 
@@ -269,8 +267,7 @@ def test_a_lost_race_leaves_no_vectors(tmp_path: Path, monkeypatch: pytest.Monke
         return tries(self, text, latest)
 
     monkeypatch.setattr(CommitLoop, "_try", late)
-    with pytest.raises(CommitConflict):
-        mine.commit()
+    refuses(CommitConflict, None, mine.commit)
     mine.discard()
     table.refresh()
     [vector] = [name for name in files_below(tmp_path / "t") if name.endswith(".bin")]

@@ -22,6 +22,7 @@ from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop, turns
 from deltaskip.txn.commit_loop import CommitLoop
 from deltaskip.txn.transaction import Transaction
+from tests.each import refuses
 from tests.noted import noted, raising
 
 Act = Callable[[DeltaTable], Any]
@@ -106,8 +107,7 @@ def test_a_log_that_is_cleaned_up_at_once_is_listed_before_the_commit(tmp_path: 
     for version in (0, 1):
         (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
     transaction.set_app_version("app", 1)
-    with pytest.raises(CommitConflict, match="was deleted"):
-        transaction.commit()
+    refuses(CommitConflict, "was deleted", transaction.commit)
     assert not (tmp_path / "t" / "_delta_log" / f"{1:020}.json").exists()
 
 
@@ -249,8 +249,7 @@ def test_files_of_many_partitions_are_durable_before_commits(tmp_path: Path, mon
         assert before.index(file) < before.index(os.path.dirname(file))
 
     monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
-    with pytest.raises(StorageError, match="Input/output error"):
-        table.append(data)
+    refuses(StorageError, "Input/output error", table.append, data)
     assert len(list((tmp_path / "t").rglob("*.parquet"))) == 20
 
 
@@ -337,8 +336,7 @@ def test_a_file_that_cannot_be_synced_stops_the_commit(tmp_path: Path, monkeypat
 
     with monkeypatch.context() as inside:
         inside.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
-        with pytest.raises(StorageError, match="Input/output error"):
-            ACTS["append"](table)
+        refuses(StorageError, "Input/output error", lambda: ACTS["append"](table))
     assert sorted(path.name for path in (tmp_path / "t").rglob("*")) == before
     ACTS["append"](table)
     assert len(rows(table)) == 11

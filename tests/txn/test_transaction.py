@@ -15,6 +15,7 @@ from deltaskip.errors import CommitConflict, InvalidCommit, StorageError
 from deltaskip.sparkexpr.types import LONG, StructField, StructType
 from deltaskip.storage import LocalStorage
 from tests.builder import logged
+from tests.each import refuses
 from tests.looped import looped
 from tests.noted import raising
 from tests.txn.tables import actions, append, commits, file, gone, make_table, paths, vector
@@ -47,8 +48,7 @@ def test_a_transaction_commits_once(folder: Path) -> None:
     txn.add(file("a"))
     txn.commit()
     for reuse in (txn.commit, lambda: txn.add(file("b")), lambda: txn.read("true"), txn.__enter__):
-        with pytest.raises(InvalidCommit, match=r"already committed as version 1 of .*begin another one\."):
-            reuse()
+        refuses(InvalidCommit, r"already committed as version 1 of .*begin another one\.", reuse)
     assert paths(folder) == ["a"]
 
 
@@ -86,8 +86,7 @@ def test_a_block_that_raises_discards_the_transaction(folder: Path, error: type[
         raise error
     assert (txn.version, commits(table)) == (None, 1)
     for reuse in (txn.commit, lambda: txn.add(file("b")), txn.__enter__):
-        with pytest.raises(InvalidCommit, match=r"was discarded: begin another one\."):
-            reuse()
+        refuses(InvalidCommit, r"was discarded: begin another one\.", reuse)
 
 
 def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Path) -> None:
@@ -125,22 +124,18 @@ def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Pa
 def test_arguments_of_the_wrong_type_are_named(tmp_path: Path, call: Callable[[Any], Any], named: str) -> None:
     folder = tmp_path / "t"
     txn = make_table(folder).transaction()
-    with pytest.raises(ds.InvalidArgumentType, match=named):
-        call(txn)
-    with pytest.raises(InvalidCommit, match="nothing to commit"):
-        txn.commit()
+    refuses(ds.InvalidArgumentType, named, call, txn)
+    refuses(InvalidCommit, "nothing to commit", txn.commit)
 
 
 def test_none_is_no_predicate_to_read(folder: Path) -> None:
     txn = make_table(folder).transaction()
-    with pytest.raises(ds.InvalidArgumentType, match="not None: pass 'true' to depend on every row"):
-        txn.read(None)
+    refuses(ds.InvalidArgumentType, "not None: pass 'true' to depend on every row", txn.read, None)
 
 
 def test_a_transaction_without_actions_has_nothing_to_commit(folder: Path) -> None:
     table = make_table(folder)
-    with pytest.raises(InvalidCommit, match="nothing to commit"):
-        table.transaction().commit()
+    refuses(InvalidCommit, "nothing to commit", lambda: table.transaction().commit())
     assert commits(table) == 1
 
 
@@ -179,8 +174,7 @@ def test_statistics_are_replaced_by_an_add_that_changes_no_data(folder: Path) ->
 
 def test_the_version_of_an_application_is_not_negative(folder: Path) -> None:
     txn = make_table(folder).transaction()
-    with pytest.raises(ds.InvalidArgument, match=r"version must be 0 or greater, not -1\."):
-        txn.set_app_version("app", -1)
+    refuses(ds.InvalidArgument, r"version must be 0 or greater, not -1\.", txn.set_app_version, "app", -1)
     txn.set_app_version("app", 0)
     txn.commit()
     assert ds.DeltaTable(folder).app_versions == {"app": 0}
@@ -219,8 +213,7 @@ def test_partition_values_go_by_physical_names(folder: Path) -> None:
     table = make_table(folder, properties, ["columnMapping"], mapped, ["part"])
     txn = table.transaction()
     txn.add(file("a", partition_values={"part": "1"}))
-    with pytest.raises(InvalidCommit, match="must be of exactly these columns: col-2"):
-        txn.commit()
+    refuses(InvalidCommit, "must be of exactly these columns: col-2", txn.commit)
     append(table, file("a", partition_values={"col-2": "1"}))
     assert ds.DeltaTable(folder).scan(where="part = 2").paths() == []
 
@@ -242,8 +235,7 @@ def test_an_attempt_that_seemed_to_fail_is_found_in_the_log(folder: Path, monkey
 
     read = LocalStorage.read
     monkeypatch.setattr(LocalStorage, "read", raising(StorageError("the network is down")))
-    with pytest.raises(StorageError, match="the answer got lost"):
-        again.commit()
+    refuses(StorageError, "the answer got lost", again.commit)
     monkeypatch.setattr(LocalStorage, "read", read)
     assert again.commit() == 2
     assert sorted(os.listdir(folder / "_delta_log"))[-1] == f"{2:020d}.json"

@@ -19,6 +19,7 @@ from deltaskip.catalogs.database import catalog_tables as schema
 from deltaskip.catalogs.database.connection import Database
 from deltaskip.catalogs.located import TableEntry
 from tests.catalogs.database.postgres import PostgresServer
+from tests.each import refuses
 
 ROWS = pa.table({"id": [1, 2, 3]})
 LONG = "x" * 5000
@@ -92,8 +93,7 @@ class TestLocations:
     @pytest.mark.parametrize("url", ["postgresql+psycopg2://u@h/d", "sqlite:///file:/tmp/x.db?uri=true"])
     def test_other_databases_need_a_warehouse_for_tables_without_a_location(self, url: str) -> None:
         catalog = SqlCatalog(url)
-        with pytest.raises(ds.InvalidArgument, match="warehouse="):
-            catalog.new_location(CatalogIdentifier((), "t"))
+        refuses(ds.InvalidArgument, "warehouse=", lambda: catalog.new_location(CatalogIdentifier((), "t")))
 
     def test_a_location_that_is_no_unicode_is_kept(self, catalog: SqlCatalog, tmp_path: Path) -> None:
         path = os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff%41")
@@ -122,8 +122,7 @@ class TestCreation:
         staged = catalog.stage_create("db.t", "id BIGINT")
         staged.append(ROWS)
         winner = SqlCatalog(url, catalog.warehouse).create_table("db.t", "id BIGINT").uri
-        with pytest.raises(ds.TableAlreadyExists, match=r"db\.t"):
-            staged.commit_staged_changes()
+        refuses(ds.TableAlreadyExists, r"db\.t", staged.commit_staged_changes)
         assert catalog.load_table("db.t").uri == winner
         assert all(each.startswith(winner.removeprefix("file://")) for each in folders(tmp_path / "warehouse"))
 
@@ -131,33 +130,25 @@ class TestCreation:
         staged = catalog.stage_create("db.t", "id BIGINT")
         staged.append(ROWS)
         assert catalog.drop_namespace("db")
-        with pytest.raises(ds.NamespaceNotFound, match="db"):
-            staged.commit_staged_changes()
+        refuses(ds.NamespaceNotFound, "db", staged.commit_staged_changes)
         assert folders(tmp_path / "warehouse") == []
         assert catalog.list_namespaces() == []
 
     def test_rows_are_refused_by_the_keys_alone(self, catalog: SqlCatalog, tmp_path: Path) -> None:
         entry = TableEntry(CatalogIdentifier(("db",), "t"), str(tmp_path / "x"))
         catalog.add_entry(entry)
-        with pytest.raises(ds.TableAlreadyExists):
-            catalog.add_entry(entry)
+        refuses(ds.TableAlreadyExists, None, catalog.add_entry, entry)
         with pytest.raises(ds.NamespaceNotFound):
             catalog.add_entry(TableEntry(CatalogIdentifier(("none",), "t"), "x"))
-        with pytest.raises(ds.NamespaceAlreadyExists):
-            catalog.add_namespace(("db",), {})
-        with pytest.raises(ds.NamespaceNotFound):
-            catalog.add_namespace(("none", "inside"), {})
-        with pytest.raises(ds.NamespaceNotEmpty, match="another writer"):
-            catalog.remove_namespace(("db",))
-        with pytest.raises(ds.NamespaceNotFound):
-            catalog.move_entry(entry, CatalogIdentifier(("none",), "t"))
+        refuses(ds.NamespaceAlreadyExists, None, catalog.add_namespace, ("db",), {})
+        refuses(ds.NamespaceNotFound, None, catalog.add_namespace, ("none", "inside"), {})
+        refuses(ds.NamespaceNotEmpty, "another writer", catalog.remove_namespace, ("db",))
+        refuses(ds.NamespaceNotFound, None, lambda: catalog.move_entry(entry, CatalogIdentifier(("none",), "t")))
         catalog.move_entry(entry, CatalogIdentifier((), "u"))
-        with pytest.raises(ds.TableNotFound):
-            catalog.move_entry(entry, CatalogIdentifier(("db",), "v"))
+        refuses(ds.TableNotFound, None, lambda: catalog.move_entry(entry, CatalogIdentifier(("db",), "v")))
         assert catalog.remove_entry(entry) is False
         catalog.add_entry(entry)
-        with pytest.raises(ds.TableAlreadyExists):
-            catalog.move_entry(entry, CatalogIdentifier((), "u"))
+        refuses(ds.TableAlreadyExists, None, lambda: catalog.move_entry(entry, CatalogIdentifier((), "u")))
         assert catalog.remove_namespace(("none",)) is False
 
     def test_an_entry_of_another_table_with_the_name_is_not_removed(self, catalog: SqlCatalog, tmp_path: Path) -> None:
@@ -166,8 +157,7 @@ class TestCreation:
         assert catalog.remove_entry(before)
         catalog.add_entry(TableEntry(before.identifier, str(tmp_path / "after")))
         assert catalog.remove_entry(before) is False
-        with pytest.raises(ds.TableNotFound):
-            catalog.move_entry(before, CatalogIdentifier(("db",), "u"))
+        refuses(ds.TableNotFound, None, lambda: catalog.move_entry(before, CatalogIdentifier(("db",), "u")))
 
 
 class TestCounts:
@@ -222,8 +212,7 @@ class TestBrokenDatabases:
             for each in staged:
                 with pytest.raises(ds.CatalogError, match=r"The database postgresql\+psycopg2://tester:\*\*\*@"):
                     each.commit_staged_changes()
-            with pytest.raises(ds.CatalogError, match="of the catalog failed"):
-                catalog.load_table("t")
+            refuses(ds.CatalogError, "of the catalog failed", catalog.load_table, "t")
         finally:
             postgres_server.start()
         assert folders(tmp_path / "warehouse") == []
@@ -234,8 +223,7 @@ class TestBrokenDatabases:
         (tmp_path / "bad.db").write_bytes(content)
         catalog = SqlCatalog(f"sqlite:///{tmp_path}/bad.db")
         for use in (lambda: catalog.list_tables(), lambda: catalog.create_namespace("x")):
-            with pytest.raises(ds.CatalogError, match=r"bad\.db of the catalog failed"):
-                use()
+            refuses(ds.CatalogError, r"bad\.db of the catalog failed", use)
         assert (tmp_path / "bad.db").read_bytes() == content
 
     def test_the_sqlite_file_of_another_program_is_refused_and_stays_as_it_is(self, tmp_path: Path) -> None:
@@ -269,8 +257,7 @@ class TestBrokenDatabases:
             lambda: catalog.create_table("u", "id BIGINT"), lambda: catalog.rename_table("t", "u"),
             lambda: catalog.drop_table("t"), lambda: catalog.create_namespace("db"),
         ):  # fmt: skip
-            with pytest.raises(ds.CatalogError, match="readonly database"):
-                change()
+            refuses(ds.CatalogError, "readonly database", change)
         assert folders(tmp_path) == before
         assert catalog.load_table("t").version == 0
 
@@ -278,8 +265,7 @@ class TestBrokenDatabases:
         catalog._rows.database.write(
             lambda connection, _: connection.execute(schema.NAMESPACES.update(), {"properties": "{"})
         )
-        with pytest.raises(ds.CatalogError, match="is damaged"):
-            catalog.load_namespace("db")
+        refuses(ds.CatalogError, "is damaged", catalog.load_namespace, "db")
 
 
 class TestVersions:
@@ -291,8 +277,7 @@ class TestVersions:
     @pytest.mark.parametrize("change", [{"version": 0}, None])
     def test_a_missing_version_is_damage(self, url: str, catalog: SqlCatalog, change: dict[str, int] | None) -> None:
         self._set(catalog, change)
-        with pytest.raises(ds.CatalogError, match="must contain one version"):
-            SqlCatalog(url).list_namespaces()
+        refuses(ds.CatalogError, "must contain one version", lambda: SqlCatalog(url).list_namespaces())
 
     def test_an_older_version_is_upgraded_with_what_it_contains(
         self, url: str, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
@@ -321,8 +306,7 @@ class TestVersions:
         with monkeypatch.context() as patch:
             patch.setattr(schema, "STEPS", (*schema.STEPS, step))
             patch.setattr("deltaskip.catalogs.database.connection.STEPS", schema.STEPS)
-            with pytest.raises(ds.CatalogError, match="none"):
-                SqlCatalog(url).list_namespaces()
+            refuses(ds.CatalogError, "none", lambda: SqlCatalog(url).list_namespaces())
         assert SqlCatalog(url).list_namespaces() == [("db",)]
         with pytest.raises(ds.CatalogError, match="note"):
             catalog._rows.database.read(sqlalchemy.text("SELECT note FROM deltaskip_tables"), {})
@@ -340,18 +324,15 @@ class TestArguments:
         if url.startswith("sqlite:///"):
             SqlCatalog(url)
             return
-        with pytest.raises(ds.InvalidArgument):
-            SqlCatalog(url)
+        refuses(ds.InvalidArgument, None, SqlCatalog, url)
 
     @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
     def test_a_database_in_memory_is_refused(self, url: str) -> None:
-        with pytest.raises(ds.InvalidArgument, match="a persistent database"):
-            SqlCatalog(url)
+        refuses(ds.InvalidArgument, "a persistent database", SqlCatalog, url)
 
     @pytest.mark.parametrize("arguments", [{"url": 1}, {"warehouse": 1}, {"catalog": 1}, {"name": 1}])
     def test_other_types_are_refused(self, arguments: dict[str, Any]) -> None:
-        with pytest.raises(ds.InvalidArgumentType):
-            SqlCatalog(**{"url": "sqlite:///x.db", **arguments})
+        refuses(ds.InvalidArgumentType, None, SqlCatalog, **{"url": "sqlite:///x.db", **arguments})
 
     def test_what_is_not_installed_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(
@@ -359,11 +340,9 @@ class TestArguments:
         ):
             SqlCatalog("mysql+mysqldb://u:p@h/d")
         monkeypatch.setattr(sqlalchemy, "__version__", "1.4.54")
-        with pytest.raises(ds.CatalogError, match=r"needs SQLAlchemy 2 or newer, not 1\.4\.54"):
-            SqlCatalog("sqlite:///x.db")
+        refuses(ds.CatalogError, r"needs SQLAlchemy 2 or newer, not 1\.4\.54", SqlCatalog, "sqlite:///x.db")
         monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-        with pytest.raises(ds.CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0'\."):
-            SqlCatalog("sqlite:///x.db")
+        refuses(ds.CatalogError, r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0'\.", SqlCatalog, "sqlite:///x.db")
         with pytest.raises(ds.CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0' 'psycopg2-binary"):
             SqlCatalog("postgresql://u@h/d")
 

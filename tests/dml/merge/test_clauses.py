@@ -25,6 +25,7 @@ from deltaskip.dml.merge.merge_assignments import (
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError, WriteWarning
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.sparkexpr.types.data_types import INTEGER, StructType
+from tests.each import refuses
 
 TARGET = schema_of("id INT, v INT DEFAULT 7, st STRUCT<a: INT, b: INT>, `a.b` INT, arr ARRAY<STRUCT<x: INT>>")
 SOURCE = schema_of("ID INT, v INT, st STRUCT<a: INT, b: INT>, `a.b` INT, arr ARRAY<STRUCT<x: INT>>, w STRING")
@@ -40,8 +41,7 @@ def setting(**values: Any) -> MergeClause:
 
 
 def test_a_merge_needs_a_clause() -> None:
-    with pytest.raises(InvalidArgument, match="has no clause"):
-        check_clauses([], "/t")
+    refuses(InvalidArgument, "has no clause", check_clauses, [], "/t")
 
 
 def test_only_the_last_clause_of_a_kind_may_lack_a_condition() -> None:
@@ -79,8 +79,7 @@ def test_nested_fields_are_set_one_by_one() -> None:
     ],
 )
 def test_what_cannot_be_set_is_refused(values: dict[str, str], message: str) -> None:
-    with pytest.raises(SchemaError, match=message):
-        planned(setting(**values))
+    refuses(SchemaError, message, lambda: planned(setting(**values)))
 
 
 def test_a_row_to_insert_has_no_nested_assignments() -> None:
@@ -151,8 +150,7 @@ def test_identity_columns_are_not_updated_and_generated_ones_not_given() -> None
             of(schema, MergeClause("matched", "update"))
         with pytest.raises(SchemaError, match="cannot be updated"):
             of(schema, setting(k="1"))
-    with pytest.raises(SchemaError, match="GENERATED ALWAYS AS IDENTITY"):
-        of(always, MergeClause("not matched", "insert"))
+    refuses(SchemaError, "GENERATED ALWAYS AS IDENTITY", lambda: of(always, MergeClause("not matched", "insert")))
     of(by_default, MergeClause("not matched", "insert"))
 
 
@@ -179,19 +177,15 @@ def test_conditions_are_text_columns_or_expressions() -> None:
     assert checked_condition("where", None) is None
     expression = col("v") > 1
     assert checked_condition("where", expression) is expression
-    with pytest.raises(InvalidArgumentType, match="where must be SQL text"):
-        checked_condition("where", 1)
-    with pytest.raises(PredicateError, match="where is empty"):
-        checked_condition("where", " ")
-    with pytest.raises(PredicateError, match="contains a query"):
-        checked_condition("where", "id IN (SELECT 1)")
+    refuses(InvalidArgumentType, "where must be SQL text", checked_condition, "where", 1)
+    refuses(PredicateError, "where is empty", checked_condition, "where", " ")
+    refuses(PredicateError, "contains a query", checked_condition, "where", "id IN (SELECT 1)")
 
 
 def test_values_are_expressions_by_name() -> None:
     assert checked_values("values", {"v": "1"}) == {"v": "1"}
     for wrong in (None, "v", {1: "v"}, {"v": {1}}):
-        with pytest.raises(InvalidArgumentType):
-            checked_values("values", wrong)
+        refuses(InvalidArgumentType, None, checked_values, "values", wrong)
 
 
 def test_values_are_constants_as_those_of_update(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.stats import row_group_copy
 from deltaskip.stats.row_group_copy import RowGroupCopy
 from deltaskip.storage import LocalStorage
+from tests.each import refuses
 from tests.extent import extent, seed
 from tests.log.builder import V2, TableBuilder, add, load, metadata, remove
 from tests.noted import noted, raising
@@ -271,8 +272,7 @@ def test_a_damaged_checkpoint_is_named_not_copied(tmp_path: Path, copies: list[i
     data[at : at + 60] = bytes(60)
     file.unlink()
     file.write_bytes(data)
-    with pytest.raises(CorruptLog, match=r"checkpoint\.parquet"):
-        write_checkpoint(snapshot)
+    refuses(CorruptLog, r"checkpoint\.parquet", write_checkpoint, snapshot)
     assert not (table.log / f"{1:020d}.checkpoint.parquet").exists()
 
 
@@ -393,8 +393,7 @@ def test_a_failed_checkpoint_keeps_sidecars(tmp_path: Path, copies: list[int], m
     before = {file.name for file in (table.log / "_sidecars").iterdir()}
 
     monkeypatch.setattr(write, "state_rows", raising(OSError(28, "No space left on device")))
-    with pytest.raises(OSError):
-        write_checkpoint(table.load())
+    refuses(OSError, None, lambda: write_checkpoint(table.load()))
     assert {file.name for file in (table.log / "_sidecars").iterdir()} == before
 
 

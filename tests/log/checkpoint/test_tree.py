@@ -17,6 +17,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.log import Snapshot, loading
+from tests.each import refuses
 from tests.log.checkpoint.tree_builder import (
     Entry,
     checkpoint_action,
@@ -125,10 +126,8 @@ def test_a_manifest_whose_entry_rules_out_its_files_is_not_read(tmp_path: Path) 
     for where in ("id < 40", "s < 's0003'", "ts < '2024-01-01T02:00:00Z'", "amount < 0.02", "id < 10 OR s < 's0002'"):
         assert paths(table, where), where
     assert paths(table, "id < 40") == {f"f{number}.parquet" for number in range(3)}
-    with pytest.raises(ds.CorruptLog, match=r"leaf-1\.parquet.*missing"):
-        paths(table, "id >= 200")
-    with pytest.raises(ds.CorruptLog, match=r"leaf-1\.parquet.*missing"):
-        paths(table, "x.y > 1000")
+    refuses(ds.CorruptLog, r"leaf-1\.parquet.*missing", paths, table, "id >= 200")
+    refuses(ds.CorruptLog, r"leaf-1\.parquet.*missing", paths, table, "x.y > 1000")
 
 
 def test_entries_that_are_not_live_are_left_out(tmp_path: Path) -> None:
@@ -202,8 +201,7 @@ def test_a_commit_need_not_have_the_actions_on_files_of_its_own_tree(tmp_path: P
     handle = ds.DeltaTable(str(table), version=2)
     assert {row["path"] for row in handle.snapshot.adds(["path"]).to_pylist()} == {each.path for each in every[4:]}
     if cut:
-        with pytest.raises(ds.VersionNotFound):
-            snapshot_of(table, 1)
+        refuses(ds.VersionNotFound, None, snapshot_of, table, 1)
     else:
         assert snapshot_of(table, 1).num_files == 4
 
@@ -278,8 +276,7 @@ def test_sidecars_have_transactions_and_domains(tmp_path: Path) -> None:
     assert {name: txn.version for name, txn in snapshot.txns.items()} == {"a": 7, "b": 8}
     assert set(snapshot.domains) == {"user", "delta.x"}
     (folder / "txn.parquet").unlink()
-    with pytest.raises(ds.CorruptLog, match=r"txn\.parquet.*missing"):
-        snapshot_of(table)
+    refuses(ds.CorruptLog, r"txn\.parquet.*missing", snapshot_of, table)
 
 
 def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
@@ -301,8 +298,7 @@ def test_such_tables_are_not_cleaned_up(tmp_path: Path) -> None:
     write_tree(table, [entries(3)])
     handle = ds.DeltaTable(str(table))
     for change in (handle.vacuum, handle.clean_up_log):
-        with pytest.raises(ds.UnsupportedFeature, match=r"adaptiveMetadata-preview \(.* no clean-up of the log"):
-            change()
+        refuses(ds.UnsupportedFeature, r"adaptiveMetadata-preview \(.* no clean-up of the log", change)
 
 
 @pytest.mark.parametrize("name", ["adaptiveMetadata", "adaptiveMetadata-preview"])
@@ -315,8 +311,7 @@ def test_tables_do_not_get_the_feature(tmp_path: Path, name: str) -> None:
         lambda: handle.add_feature(name),
         lambda: handle.alter_sql(f"SET TBLPROPERTIES ('delta.feature.{name}' = 'supported')"),
     ):
-        with pytest.raises(ds.UnsupportedFeature, match=words):
-            change()
+        refuses(ds.UnsupportedFeature, words, change)
 
 
 def without(ids: int) -> pa.Schema:

@@ -26,6 +26,7 @@ from deltaskip.log.last_checkpoint import checksum, parse_hint
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from tests import builder as tests_builder
 from tests import corpus
+from tests.each import refuses
 from tests.extent import some
 from tests.log.builder import PROTOCOL, V2, TableBuilder, add, load, metadata, remove
 
@@ -78,8 +79,7 @@ def test_a_checkpoint_of_a_real_table_is_its_snapshot(table: corpus.CorpusTable,
         own = before.segment.checkpoint
         unknown = sorted({*(before.protocol.writer_features or ())} - FEATURES.keys())
         if unknown:
-            with pytest.raises(UnsupportedFeature, match=", ".join(unknown)):
-                write_checkpoint(before)
+            refuses(UnsupportedFeature, ", ".join(unknown), write_checkpoint, before)
             assert not [*(copy / "_delta_log").glob(f"{before.version:020d}.checkpoint*")]
             continue
         made, after = checkpointed(copy, expected["version"], group_rows=3)
@@ -388,8 +388,7 @@ def test_a_v2_checkpoint_that_fails_leaves_no_sidecar(table: TableBuilder, monke
 
     with monkeypatch.context() as patched:
         patched.setattr("deltaskip.log.checkpoint.write.state_rows", full)
-        with pytest.raises(OSError):
-            write_checkpoint(snapshot, group_rows=5, sidecar_rows=20)
+        refuses(OSError, None, write_checkpoint, snapshot, group_rows=5, sidecar_rows=20)
     assert len(there) == 3
     assert list((table.log / "_sidecars").iterdir()) == [] and list(table.log.glob("*.checkpoint.*")) == []
     made, after = checkpointed(table.path)
@@ -446,8 +445,7 @@ def test_a_checkpoint_that_another_writer_left_is_used_or_named(table: TableBuil
     table.commit(add("b"))
     path = table.log / f"{1:020d}.checkpoint.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(CorruptLog, match=rf"version 1 .* cannot be read: delete {path.name}"):
-        write_checkpoint(table.load())
+    refuses(CorruptLog, rf"version 1 .* cannot be read: delete {path.name}", lambda: write_checkpoint(table.load()))
     path.unlink()
     assert write_checkpoint(table.load()).written
     assert table.paths() == ["a", "b"]

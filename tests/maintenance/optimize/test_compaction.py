@@ -15,6 +15,7 @@ from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
 from deltaskip.sparkexpr import types as t
 from tests.builder import TableBuilder, add
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
+from tests.each import refuses
 from tests.looped import looped
 from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made
 
@@ -137,10 +138,8 @@ def test_where_chooses_partitions_and_takes_no_other_columns(tmp_path: Path) -> 
     result = table.optimize("p = :p OR p IS NULL", params={"p": "a"})
     assert result.metrics["numAddedFiles"] == 2 and result.considered == 12
     assert info_of(table)["operationParameters"]["predicate"] == "[\"p = 'a' OR p IS NULL\"]"
-    with pytest.raises(PredicateError, match=r"Only the partition columns may be referenced: \[p\]"):
-        table.optimize("x = 1")
-    with pytest.raises(PredicateError, match=r"non-partition column 'st\.a'"):
-        table.optimize("p = 'a' AND st.a = 1")
+    refuses(PredicateError, r"Only the partition columns may be referenced: \[p\]", table.optimize, "x = 1")
+    refuses(PredicateError, r"non-partition column 'st\.a'", table.optimize, "p = 'a' AND st.a = 1")
     assert len(rows_of(table)) == 60
 
 
@@ -259,8 +258,7 @@ def test_wrong_arguments_are_refused_before_anything_is_written(
 ) -> None:
     table = made(tmp_path)
     before = files_below(tmp_path / "t")
-    with pytest.raises(error):
-        table.optimize(**arguments)
+    refuses(error, None, table.optimize, **arguments)
     assert files_below(tmp_path / "t") == before and table.version == 6
 
 
@@ -357,7 +355,6 @@ def test_an_error_of_the_function_that_shows_progress_is_told(tmp_path: Path) ->
     def fails(done: int, total: int) -> None:
         raise LookupError("mine")
 
-    with pytest.raises(InvalidArgument, match=r"progress failed while files of .* were rewritten: mine"):
-        table.optimize(progress=fails)
+    refuses(InvalidArgument, r"progress failed while files of .* were rewritten: mine", table.optimize, progress=fails)
     assert DeltaTable(str(tmp_path / "t")).version == 3
     assert len(list((tmp_path / "t").glob("*.parquet"))) == 3

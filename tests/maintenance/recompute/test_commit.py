@@ -19,6 +19,7 @@ from deltaskip.sparkexpr.types.data_types import DOUBLE, LONG, STRING, StructFie
 from deltaskip.stats.tags import STATS_TAG
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, relog, remove
+from tests.each import refuses
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1, "sizeInBytes": 40, "cardinality": 1}
 NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
@@ -120,8 +121,7 @@ def test_each_table_of_results_is_a_commit_and_what_dies_loses_the_rest_only(tmp
         raise KeyboardInterrupt
 
     seen: list[Recomputed] = []
-    with pytest.raises(KeyboardInterrupt):
-        commit_statistics(table.snapshot, dying(), [], {}, seen.append)
+    refuses(KeyboardInterrupt, None, lambda: commit_statistics(table.snapshot, dying(), [], {}, seen.append))
     assert [row["stats"] is not None for row in logged(table).values()].count(True) == 2
     assert seen[-1].versions == [1, 2]
 
@@ -155,8 +155,7 @@ def test_a_changed_schema_conflicts_and_a_property_does_not(tmp_path: Path, monk
     wider["fields"].append({"name": "n", "type": "long", "nullable": True, "metadata": {}})
     computed = results(table, ("a", None, bounds(id=(1, 3))))
     race(json.dumps(wider), {"x": "y"})
-    with pytest.raises(ds.CommitConflict):
-        commit_statistics(table.refresh().snapshot, [computed], [], {})
+    refuses(ds.CommitConflict, None, lambda: commit_statistics(table.refresh().snapshot, [computed], [], {}))
 
 
 def collated(low: str, high: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
 from deltaskip.sparkexpr.types import LONG, STRING, StructField, StructType
+from tests.each import refuses
 from tests.txn.tables import append, file, make_table
 
 NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
@@ -126,8 +127,7 @@ def test_columns_of_unknown_collations_are_left_out_with_a_warning(asked: Asked,
     (request,) = asked.requests
     assert request.collations == (("icu.UNICODE_CI.77.1",), (), (), ("icu.de_DE.77.1",))
     assert sorted(str(each.message).split(" has ")[0] for each in found) == ["Column b", "Column c"]
-    with pytest.raises(ds.CollationUnavailable, match="acme"):
-        table.recompute_stats("a session", collations={"b": ["acme.X.1"]})
+    refuses(ds.CollationUnavailable, "acme", table.recompute_stats, "a session", collations={"b": ["acme.X.1"]})
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,7 @@ def test_columns_of_unknown_collations_are_left_out_with_a_warning(asked: Asked,
 )
 def test_wrong_arguments_come_with_the_table(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
     table = make_table(tmp_path / "odd table")
-    with pytest.raises(error, match=r"\(table .*odd%20table"):
-        table.recompute_plan(**arguments)
+    refuses(error, r"\(table .*odd%20table", table.recompute_plan, **arguments)
 
 
 def test_a_limit_or_batch_is_reported_with_the_table(tmp_path: Path) -> None:
@@ -158,5 +157,4 @@ def test_a_limit_or_batch_is_reported_with_the_table(tmp_path: Path) -> None:
         lambda: table.recompute_stats("a session", batch_files=-1),
         lambda: ds.DeltaTable(tmp_path / "odd table", version=-1),
     ):
-        with pytest.raises(ds.InvalidArgument, match=r"\(table .*odd( |%20)table"):
-            work()
+        refuses(ds.InvalidArgument, r"\(table .*odd( |%20)table", work)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
+from deltaskip.errors import UnsupportedFeature
 from tests.reference.histories import merging, upkeep, writers
 from tests.reference.histories.comparison import (
     compare_feed,
@@ -18,13 +20,26 @@ from tests.reference.histories.comparison import (
     located,
     read_plainly,
 )
+from tests.reference.histories.conditions import condition
 from tests.reference.histories.log_rules import LogRules
 from tests.reference.histories.model import Change, Model, State
 from tests.reference.histories.plain_reader import TableReader
 from tests.reference.histories.shapes import CHECK, shape_of
 from tests.reference.histories.statistics import statistics_problems
 
+INCREMENTAL = "spark.databricks.delta.incremental.commit.enabled"
+"""What delta-spark turns off in a session, without an error, when a checksum that it derived is wrong."""
+STRICT = {
+    "spark.databricks.delta.checksum.mismatch.fatal": "true",
+    "spark.databricks.delta.versionChecksum.forcedValidationInterval": "0",
+    "spark.databricks.delta.versionChecksum.forcedValidationMinTimeIntevalMinutes": "0",
+    "spark.databricks.delta.incremental.commit.verify": "true",
+    "spark.databricks.delta.allFilesInCrc.verificationMode.enabled": "true",
+}
+"""delta-spark compares the checksum of a version with the state that it reconstructs, and refuses a wrong one."""
 SETTINGS = {
+    **STRICT,
+    INCREMENTAL: "true",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # VACUUM runs as many tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
@@ -145,6 +160,8 @@ class History:
     def settle(self, change: Change, before: int) -> None:
         """Compare the table after an operation with the model, which gets the change."""
         now = self.version()
+        if self.spark is not None and self.spark.conf.get(INCREMENTAL) != "true":
+            raise AssertionError("delta-spark derives another checksum")
         if now == before:
             if not change.may_commit_nothing or change.touches_rows:
                 raise AssertionError("the operation changed rows, and nothing was committed")
@@ -179,6 +196,17 @@ class History:
                 continue
             found, _, _ = located(self, table.scan().to_spark(self.spark))
             compare_rows("deltaskip", [*found.values()], self.model, len(found))
+        where = condition(self.chance, self.model)
+        wanted = sorted(self.model.matching(where.holds))
+        readers = {"deltaskip": lambda: self.table.scan(where.sql, time_zone=self.zone).to_arrow()}
+        if self.spark is not None:
+            readers["deltaskip in Spark"] = lambda: self.table.scan(where.sql).to_spark(self.spark).toArrow()
+            readers["delta-spark"] = lambda: self.read().where(where.sql).toArrow()
+        for who, read in readers.items():
+            with suppress(UnsupportedFeature):
+                ids = sorted(read()["id"].to_pylist())
+                if ids != wanted:
+                    raise AssertionError(f"{who} WHERE {where.sql}: {ids}, not {wanted}")
 
     def compare_files(self, table: ds.DeltaTable, expected: dict[str, Any]) -> None:
         """deltaskip's snapshot has the files of a replay, also where it begins at a checkpoint."""

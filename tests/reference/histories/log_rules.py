@@ -145,6 +145,7 @@ class LogRules:
                     self.wrong(f"{operation}: {name} is {metrics[name]}, not {value}")
                 if name not in metrics:
                     self.wrong(f"{operation} has no metric {name}: {metrics}")
+        self._change(str(operation), info, by_kind)
         deleted = metrics.get("numDeletedRows")
         if operation == "DELETE" and deleted is not None and int(deleted) != len(change.deleted):
             self.wrong(f"numDeletedRows is {deleted}, not {len(change.deleted)}")
@@ -152,6 +153,23 @@ class LogRules:
             counts = {"numAddedFiles": len(by_kind.get("add", [])), "numRemovedFiles": len(by_kind.get("remove", []))}
             if any(int(metrics.get(name, -1)) != value for name, value in counts.items()):
                 self.wrong(f"OPTIMIZE: metrics {metrics}, but {counts}")
+
+    def _change(self, operation: str, info: Action, by_kind: Mapping[str, Any]) -> None:
+        """What the commits of both writers have beside the rows of a change."""
+        properties, metrics = self.configuration, info.get("operationMetrics", {})
+        if operation == "OPTIMIZE" and "cdc" in by_kind:
+            self.wrong("OPTIMIZE has change files")
+        if operation != "UPDATE":
+            return
+        if ("cdc" in by_kind) != (properties.get("delta.enableChangeDataFeed") == "true"):
+            self.wrong(f"UPDATE has the actions {[*by_kind]}")
+        ours = str(info.get("engineInfo")).startswith("deltaskip")
+        copied = metrics.get("numCopiedRows")
+        if copied is None or (ours and properties.get("delta.enableDeletionVectors") == "true" and copied != "0"):
+            self.wrong(f"UPDATE copied {copied} rows")
+        tracked = properties.get("delta.enableRowTracking") == "true"
+        if tracked and info.get("tags") != {"delta.rowTracking.preserved": "true"}:
+            self.wrong(f"the tags of UPDATE are {info.get('tags')}")
 
     def _domains(self, domains: list[Action]) -> None:
         names = [d["domain"] for d in domains]

@@ -185,10 +185,15 @@ def _expected(h: History, source: list[Row], key: str, clauses: list[Clause]) ->
             change.deleted.append(i)
         else:
             change.updated[i] = h.model.stored({**target, **{k: value(target, row) for _, _, k, value in clause.sets}})
-    change.metrics = {
-        "numTargetRowsInserted": len(change.inserted), "numTargetRowsUpdated": len(change.updated),
-        "numTargetRowsDeleted": len(change.deleted),
-    }  # fmt: skip
+    counts = {"Inserted": len(change.inserted)}
+    for action, ids in (("Updated", change.updated), ("Deleted", change.deleted)):
+        of_matched = sum(i in sources for i in ids)
+        counts |= {
+            action: len(ids),
+            f"Matched{action}": of_matched,
+            f"NotMatchedBySource{action}": len(ids) - of_matched,
+        }
+    change.metrics = {"numSourceRows": len(source), **{f"numTargetRows{name}": n for name, n in counts.items()}}
     return change
 
 

@@ -11,9 +11,14 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+import deltaskip as ds
+from deltaskip.dml import unchanged_row_groups
 from tests.reference.histories.history import History
 from tests.reference.oracle import session
 
@@ -25,7 +30,11 @@ def main(output: Path, steps: int, seeds: Sequence[str]) -> None:
     found: dict[str, str | None] = {}
     local = seeds[0] == "local"
     chosen = [int(s) for text in seeds[local:] for s in _range(text)]
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, pytest.MonkeyPatch.context() as settings, warnings.catch_warnings():
+        warnings.simplefilter("error", ds.errors.ChecksumWarning)
+        # Row groups of small files are copied, too.
+        settings.setattr(ds.options, "row_group_bytes", 60)
+        settings.setattr(unchanged_row_groups, "_LEAST_BYTES", 1)
         spark = None if local else session(Path(scratch))
         for seed in chosen:
             history, started = None, time.monotonic()

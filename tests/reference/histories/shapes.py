@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
-from tests.reference.histories.columns import BASE, EXTRA, LAYOUTS, Column
+from tests.reference.histories.columns import BASE, EXTRA, LAYOUTS, Column, random_column
+from tests.rows.random_values import random_type
 
 _DVS = {"delta.enableDeletionVectors": "true"}
 _FEED = {"delta.enableChangeDataFeed": "true"}
@@ -35,6 +36,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "random prefixes": {"delta.randomizeFilePrefixes": "true"},
     "check": {},
     "type widening": {"delta.enableTypeWidening": "true"},
+    "domains": {"delta.feature.domainMetadata": "supported"},
     "default": {"delta.feature.allowColumnDefaults": "supported"},
 }  # fmt: skip
 CHECK = ("c", "id >= 0 AND (k IS NULL OR k < 1000)")
@@ -66,7 +68,8 @@ def shape_of(seed: int) -> Shape:
     if "few statistics" in options:
         options = [o for o in options if o != "statistics columns"]
     own = [*LAYOUTS[layout], *(column for option in options for column in EXTRA.get(option, ()))]
-    columns = [*BASE, *own]
+    odd = (random_column(chance, f"x{n}", random_type(chance)) for n in range(chance.choice((0, 0, 1, 3))))
+    columns = [*BASE, *own, *odd]
     if chance.random() < 0.3:
         chance.shuffle(columns)
     # Added columns may be TIMESTAMP_NTZ, which delta-spark does not allow by itself later on.

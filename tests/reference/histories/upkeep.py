@@ -105,7 +105,7 @@ def clone(h: History) -> None:
 def alter(h: History) -> Change | None:
     """One change of the table's metadata."""
     before = h.version()
-    moves = [add_column, widen, rename, drop, set_property, constraint]
+    moves = [add_column, widen, rename, drop, set_property, constraint, describe, cluster]
     statement = h.chance.choice(moves)(h)
     if statement is None:
         return None
@@ -205,6 +205,16 @@ def set_property(h: History):
     return text, lambda: h.model.set_properties({name: value})
 
 
+def describe(h: History):
+    comment = f"ALTER COLUMN {h.model.column('k').name} COMMENT 'step {h.step}'"
+    return h.chance.choice((comment, f"SET TBLPROPERTIES ('mine' = '{h.step}')")), lambda: None
+
+
+def cluster(h: History):
+    chosen = h.chance.choice(("(k)", "(st.b)", "(k, st.b)", "NONE"))
+    return (f"CLUSTER BY {chosen}", lambda: None) if h.shape.cluster_by else None
+
+
 def constraint(h: History):
     constraints = dict(h.model.state.constraints)
     if "extra" in constraints:
@@ -218,6 +228,19 @@ def constraint(h: History):
         h.model.state = replace(h.model.state, constraints=constraints)
 
     return text, done
+
+
+def domain(h: History) -> Change | None:
+    """A domain of a user, for which delta-spark has no call."""
+    if "domains" not in h.shape.features:
+        return None
+    h.note("domain")
+    with h.table.transaction() as txn:
+        if "mine" in txn.domains and h.chance.random() < 0.3:
+            txn.remove_domain("mine")
+        else:
+            txn.set_domain("mine", f'{{"step": {h.step}}}')
+    return Change()
 
 
 def checkpoint(h: History) -> Change:
@@ -235,4 +258,4 @@ def turn_clock(h: History) -> None:
     h.turn_clock()
 
 
-MOVES = {clone: 1, optimize: 3, restore: 2, vacuum: 1, alter: 3, checkpoint: 1, turn_clock: 1}
+MOVES = {clone: 1, optimize: 3, restore: 2, vacuum: 1, alter: 4, checkpoint: 1, turn_clock: 1, domain: 1}

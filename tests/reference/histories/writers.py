@@ -80,20 +80,26 @@ def append(h: History) -> Change:
     data = arrow_rows(h, rows, columns)
     # delta-spark names a new column as the rows do.
     data = data.rename_columns([n.lower() if n.lower() == f"c{h.step}" else n for n in data.column_names])
+    # Now and then with a version of an application.
+    txn = (f"app{h.step % 2}", h.step) if h.chance.random() < 0.3 else None
     if by_delta:
         h.note("  by delta-spark")
         writer = frame_of(h, data).write.format("delta").mode("append")
+        if txn is not None:
+            writer = writer.options(txnAppId=txn[0], txnVersion=txn[1])
         writer.option("mergeSchema", str(merge).lower()).save(str(h.folder))
     else:
-        h.table.append(_given(h, data), "merge" if merge else "keep", time_zone=h.zone)
+        h.table.append(_given(h, data), "merge" if merge else "keep", time_zone=h.zone, txn=txn)
     if merge:
         h.model.set_columns(columns)
     return Change(inserted=[h.model.stored(row) for row in rows], metrics={"numOutputRows": len(rows)})
 
 
 def overwrite(h: History) -> Change:
-    """Overwrite the rows of a condition, of some partitions, or all."""
-    kind = h.chance.choice(["where", "where", "dynamic", "static"])
+    """Overwrite the rows of a condition, of some partitions, those that match new rows, or all."""
+    kind = h.chance.choice(["where", "where", "dynamic", "static", "matching"])
+    if kind == "matching":
+        return _overwrite_matching(h)
     partitions = [c for c in h.model.columns if c.partition and c.given]
     if kind == "where":
         keys = {c.key for c in partitions} | {"k"}
@@ -129,6 +135,29 @@ def _overwrite_where(h: History, column: Column) -> Change:
         h.table.overwrite(_given(h, data), sql, time_zone=h.zone)
     gone = [i for i, row in h.model.rows.items() if row[column.key] == value]
     return Change(deleted=gone, inserted=[h.model.stored(row) for row in rows], may_commit_nothing=True)
+
+
+def _overwrite_matching(h: History) -> Change:
+    rows = drawn_rows(h, h.chance.choice((1, 4)))
+    data, name = arrow_rows(h, rows), h.model.column("k").name
+    if "k" in rows[0] and h.chance.random() < 0.5:
+        keys = {row["k"] for row in rows} - {None}
+        on, options = [name], {"replaceUsing": name}
+        gone = [i for i, row in h.model.rows.items() if row["k"] in keys]
+    else:
+        on, older = "t.id = s.id - 15", {row["id"] - 15 for row in rows}
+        options = {"replaceOn": on, "targetAlias": "t"}
+        gone = [i for i in h.model.rows if i in older]
+    h.note("overwrite", rows=len(rows), **options)
+    # Without deletion vectors, delta-spark 4.4 does not find the files that it would rewrite.
+    if h.model.has("delta.enableDeletionVectors") and h.by_delta():
+        h.note("  by delta-spark")
+        writer = frame_of(h, data).alias("s").write.format("delta").mode("overwrite")
+        writer.options(**options).save(str(h.folder))
+    else:
+        aliases = {"source_alias": "s", "target_alias": "t"} if isinstance(on, str) else {}
+        h.table.overwrite(_given(h, data), on=on, time_zone=h.zone, **aliases)
+    return Change(deleted=gone, inserted=[h.model.stored(row) for row in rows])
 
 
 def _overwrite_partitions(h: History) -> Change:

@@ -12,6 +12,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
 from deltaskip.skipping.joins.name_resolution import default_aliases
 from deltaskip.sparkexpr import to_node
 from tests.dml.tables import files_below, rows_of
+from tests.each import refuses
 from tests.looped import looped
 
 DDL = "id BIGINT, v STRING, s STRUCT<x: INT>, t STRUCT<v: STRING, w: STRING>"
@@ -58,8 +59,7 @@ def test_a_name_of_neither_side_changes_nothing(tmp_path: Path, on: str, message
                 build(table.merge(source, on)).execute(dry_run=dry_run)
     # `t` and `s` are structs of the target here.
     if on != "t.id = s.id":
-        with pytest.raises(SchemaError):
-            table.merge(source, on).when_matched_delete().execute()
+        refuses(SchemaError, None, lambda: table.merge(source, on).when_matched_delete().execute())
     assert (table.refresh().version, files_below(tmp_path)) == (1, before)
 
 
@@ -195,8 +195,7 @@ def test_errors_have_the_names_of_the_caller(tmp_path: Path, on: str, values: di
         merge = merge.when_matched_update(
             {name: text.format(**sides) for name, text in (values or {"v": "'x'"}).items()}
         )
-        with pytest.raises((PredicateError, UnsupportedFeature), match=message.format(**sides)):
-            merge.execute()
+        refuses((PredicateError, UnsupportedFeature), message.format(**sides), merge.execute)
 
 
 def test_padded_strings_are_joined_and_copied_as_they_are_read(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.functions.shapes import is_on_sphere
 from deltaskip.stats.boxes import WkbType
 from tests.builder import TableBuilder, add, protocol_of
+from tests.each import refuses
 from tests.extent import extent
 
 shapely = pytest.importorskip("shapely")
@@ -187,8 +188,7 @@ WRONG = {
 
 @pytest.mark.parametrize("where", WRONG)
 def test_wrong_shapes_are_refused_by_name(few: ds.DeltaTable, where: str) -> None:
-    with pytest.raises(PredicateError, match=WRONG[where]):
-        few.scan(where).to_arrow()
+    refuses(PredicateError, WRONG[where], lambda: few.scan(where).to_arrow())
 
 
 def test_geography_needs_a_library_of_spheres(few: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,8 +196,7 @@ def test_geography_needs_a_library_of_spheres(few: ds.DeltaTable, monkeypatch: p
     scan = few.scan("ST_Intersects(k, ST_GeomFromText('POINT(15 15)', 4326))")
     # The fifth file has an empty point, and no box.
     assert scan.files().num_rows == 2
-    with pytest.raises(UnsupportedFeature, match=r"pip install .*'spherely>="):
-        scan.to_arrow()
+    refuses(UnsupportedFeature, r"pip install .*'spherely>=", scan.to_arrow)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from deltaskip.maintenance.recompute.request import files_to_read, recompute_req
 from deltaskip.sparkexpr.types import from_arrow, schema_to_json
 from deltaskip.stats import compute
 from tests import corpus
+from tests.each import refuses
 from tests.stats.rowwise import parsed
 
 pytestmark = pytest.mark.spark
@@ -168,14 +169,12 @@ def test_some_columns_are_put_into_the_other_statistics(spark: Any, table: ds.De
     whole = without_spark(table)
     assert parsed(texts["part%201.parquet"]) == parsed(whole["part%201.parquet"])
     assert set(parsed(texts["part%200.parquet"])["nullCount"]) == {"name"}
-    with pytest.raises(PredicateError, match="no data column nope"):
-        recomputed(spark, table, columns=["nope"])
+    refuses(PredicateError, "no data column nope", recomputed, spark, table, columns=["nope"])
 
 
 def test_a_missing_file_is_named(spark: Any, table: ds.DeltaTable) -> None:
     os.remove(Path(table.snapshot.root) / "part 4.parquet")
-    with pytest.raises(DataFileMissing, match=r"part 4\.parquet does not exist"):
-        recomputed(spark, table)
+    refuses(DataFileMissing, r"part 4\.parquet does not exist", recomputed, spark, table)
 
 
 def run_alone(code: str, *arguments: str, **environment: str) -> str:

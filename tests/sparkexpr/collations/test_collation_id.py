@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, InvalidCollation
 from deltaskip.sparkexpr.collations.collation_id import CollationId, parse_name, spark_name
+from tests.each import refuses
 from tests.looped import looped
 from tests.sparkexpr.collations.spark_vectors import vector_params
 
@@ -16,8 +17,7 @@ PARTS = st.text("abIı.ß@=- é_1", min_size=1).map(lambda text: text.replace(".
 def test_identifiers_have_the_parts_that_the_kernel_finds_unless_one_is_empty(row):
     text = row["identifier"]
     if not row["valid"] or not all((row["provider"], row["name"], row["version"] is None or row["version"])):
-        with pytest.raises(InvalidCollation, match="is not a collation identifier"):
-            CollationId.parse(text)
+        refuses(InvalidCollation, "is not a collation identifier", CollationId.parse, text)
         return
     identifier = CollationId.parse(text)
     version = None if identifier.version is None else identifier.version.upper()
@@ -36,8 +36,7 @@ def test_identifiers_have_the_parts_that_the_kernel_finds_unless_one_is_empty(ro
 def test_spark_s_names_become_spark_s_identifiers(row):
     name = row["name"]
     if not row["valid"]:
-        with pytest.raises(InvalidCollation):
-            spark_name(name)
+        refuses(InvalidCollation, None, spark_name, name)
         return
     for provider in ("icu", "spark", "ICU", "Spark"):
         written = CollationId.parse(f"{provider}.{name}").canonical
@@ -138,14 +137,11 @@ def test_what_spark_does_not_know_is_left_as_it_is_but_for_the_provider(text):
 
 @pytest.mark.parametrize("name", ["FOO_BAR", "UTF8", ""])
 def test_a_bare_name_that_nobody_knows_is_an_error(name):
-    with pytest.raises(InvalidCollation, match="is neither a collation"):
-        CollationId.named(name)
-    with pytest.raises(InvalidCollation, match="is neither a collation"):
-        parse_name(name)
+    refuses(InvalidCollation, "is neither a collation", CollationId.named, name)
+    refuses(InvalidCollation, "is neither a collation", parse_name, name)
 
 
 @pytest.mark.parametrize("parse", [CollationId.parse, CollationId.named])
 @pytest.mark.parametrize("text", [None, 77.1, b"icu.UNICODE"])
 def test_identifiers_of_the_wrong_type_are_refused(parse, text):
-    with pytest.raises(InvalidArgumentType, match="text must be a str"):
-        parse(text)
+    refuses(InvalidArgumentType, "text must be a str", parse, text)

@@ -22,6 +22,7 @@ from deltaskip.sparkexpr.collations.libraries import (
 )
 from deltaskip.sparkexpr.collations.library_check import fault, key_digest
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator
+from tests.each import refuses
 
 
 @pytest.fixture
@@ -174,15 +175,11 @@ def test_names_of_macos_are_known(fresh: Any, tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_path_without_icu_is_named(fresh: Any, tmp_path: Path) -> None:
-    with pytest.raises(CollationUnavailable, match=r"no usable ICU library: it contains no file libicui18n\.so"):
-        register_icu(tmp_path)
-    with pytest.raises(CollationUnavailable, match="no such folder"):
-        register_icu("no such folder")
-    with pytest.raises(InvalidArgumentType, match="path must be"):
-        register_icu(5)
+    refuses(CollationUnavailable, r"no usable ICU library: it contains no file libicui18n\.so", register_icu, tmp_path)
+    refuses(CollationUnavailable, "no such folder", register_icu, "no such folder")
+    refuses(InvalidArgumentType, "path must be", register_icu, 5)
     (tmp_path / "libicui18n.so.99.1").write_bytes(b"not a library")
-    with pytest.raises(CollationUnavailable, match=r"libicui18n\.so\.99\.1"):
-        register_icu(tmp_path)
+    refuses(CollationUnavailable, r"libicui18n\.so\.99\.1", register_icu, tmp_path)
     assert find_icu_files()
     assert not any(str(tmp_path) in files.path for files in find_icu_files())
 
@@ -234,13 +231,11 @@ def test_a_library_of_another_version_than_its_name_says_is_refused(fresh: Any, 
     assert own is not None
     for file in Path(own.path).parent.iterdir():
         shutil.copy(file, tmp_path / file.name.replace(".77.1", ".77.9"))
-    with pytest.raises(CollationUnavailable, match=r"is ICU 77\.1, not 77\.9"):
-        register_icu(tmp_path)
+    refuses(CollationUnavailable, r"is ICU 77\.1, not 77\.9", register_icu, tmp_path)
     assert icu_library("77.9") is None
 
 
 def test_a_locale_that_icu_cannot_open_is_an_error() -> None:
     own = icu_library("77.1")
     assert own is not None
-    with pytest.raises(OSError, match="cannot open the collation 'und-u-ks-wrong'"):
-        IcuCollator(own, "und-u-ks-wrong")
+    refuses(OSError, "cannot open the collation 'und-u-ks-wrong'", IcuCollator, own, "und-u-ks-wrong")

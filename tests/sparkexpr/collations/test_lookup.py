@@ -12,6 +12,7 @@ from deltaskip.sparkexpr.collations import libraries, lookup
 from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.collations.lookup import available_collations, collation, find
 from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
+from tests.each import refuses
 from tests.looped import looped
 
 
@@ -25,8 +26,7 @@ def test_the_public_name_is_a_plain_documented_function() -> None:
 
 @pytest.mark.parametrize("identifier", [None, 77.1, b"icu.UNICODE_CI.77.1", ["icu.UNICODE_CI.77.1"]])
 def test_an_identifier_of_the_wrong_type_is_refused(identifier: object) -> None:
-    with pytest.raises(InvalidArgumentType, match=type(identifier).__name__):
-        ds.collation(identifier)
+    refuses(InvalidArgumentType, type(identifier).__name__, ds.collation, identifier)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,7 @@ def test_an_identifier_in_any_spelling_has_a_collation(
 def test_what_nothing_here_evaluates_is_said_and_for_pruning_is_none(
     identifier: str, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=message):
-        ds.collation(identifier)
+    refuses(error, message, ds.collation, identifier)
     assert find(identifier) is None
 
 
@@ -87,8 +86,7 @@ def test_without_a_version_it_is_that_of_spark_or_the_newest(monkeypatch: pytest
     monkeypatch.setattr(lookup, "SPARK_VERSION", "1.0")
     assert collation("icu.UNICODE").id.version == next(iter(libraries.icu_libraries()))
     monkeypatch.setattr(libraries, "icu_libraries", dict)
-    with pytest.raises(CollationUnavailable, match="No ICU library is available: install pyicu-wheels"):
-        collation("icu.UNICODE")
+    refuses(CollationUnavailable, "No ICU library is available: install pyicu-wheels", collation, "icu.UNICODE")
 
 
 def test_every_available_version_can_be_asked_for() -> None:
@@ -118,9 +116,6 @@ def test_every_name_of_spark_is_evaluated_by_its_version() -> None:
 def test_values_of_the_wrong_type_are_refused(identifier: str, wrong: object) -> None:
     order: Any = ds.collation(identifier)
     for call in (order.sort_keys, order.min_max, order.key):
-        with pytest.raises(InvalidArgumentType):
-            call(wrong)
-    with pytest.raises(InvalidArgumentType):
-        order.compare(pa.array(["a"]), wrong)
-    with pytest.raises(InvalidArgumentType):
-        order.compare_values("a", wrong)
+        refuses(InvalidArgumentType, None, call, wrong)
+    refuses(InvalidArgumentType, None, order.compare, pa.array(["a"]), wrong)
+    refuses(InvalidArgumentType, None, order.compare_values, "a", wrong)

@@ -11,6 +11,7 @@ from deltaskip.sparkexpr.collations.collation_id import CollationName, parse_nam
 from deltaskip.sparkexpr.collations.libraries import icu_libraries
 from deltaskip.sparkexpr.kernels.icu_keys import sort_key
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator
+from tests.each import refuses
 from tests.looped import looped
 from tests.sparkexpr.collations.spark_vectors import vectors
 
@@ -58,8 +59,7 @@ def test_a_name_is_a_locale_and_each_kind_of_specifier_once(locale, specifiers):
     # Nothing but empty parts, more than one, leaves none.
     valid = valid or (specifiers == [""] and text.endswith("__"))
     if not valid:
-        with pytest.raises(InvalidCollation):
-            spark_name(text)
+        refuses(InvalidCollation, None, spark_name, text)
         return
     name = spark_name(text)
     given_ = {s.upper() for s in specifiers}
@@ -77,8 +77,7 @@ def test_utf8_names_take_one_rtrim_and_nothing_else(name):
     assert parsed.rtrim == name.upper().endswith("_RTRIM")
     assert parsed.case_sensitive == (parsed.locale == "UTF8_BINARY")
     for wrong in ("_", "__", "_CI", "_RTRIM_RTRIM", "_TRIM", "X", " "):
-        with pytest.raises(InvalidCollation):
-            parse_name(name + wrong)
+        refuses(InvalidCollation, None, parse_name, name + wrong)
     with pytest.raises(InvalidCollation, match="no ICU locale"):
         _ = parse_name(name).icu_locale
 
@@ -90,8 +89,7 @@ def test_underscores_at_the_end_are_dropped_as_java_s_split_does(name):
 
 @pytest.mark.parametrize("name", ["de_", "UNICODE_", "UNICODE__CI", "deu", "_CI", "UNICODE-CI", "UNICODE.1", "LTRIM"])
 def test_what_is_no_name_in_spark_is_an_error(name):
-    with pytest.raises(InvalidCollation):
-        spark_name(name)
+    refuses(InvalidCollation, None, spark_name, name)
 
 
 @looped(
@@ -138,8 +136,7 @@ def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, loc
     parsed = parse_name(name)
     assert not parsed.spark
     assert (parsed.provider, parsed.normalized, parse_name(name).icu_locale) == ("icu", name, locale)
-    with pytest.raises(InvalidCollation):
-        spark_name(name)
+    refuses(InvalidCollation, None, spark_name, name)
 
 
 @looped(
@@ -151,8 +148,7 @@ def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, loc
     ],
 )
 def test_what_cannot_be_mapped_for_certain_is_no_name_at_all(name):
-    with pytest.raises(InvalidCollation, match="is neither a collation of Spark nor an ICU locale"):
-        parse_name(name)
+    refuses(InvalidCollation, "is neither a collation of Spark nor an ICU locale", parse_name, name)
 
 
 @looped(

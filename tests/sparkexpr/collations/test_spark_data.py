@@ -16,6 +16,7 @@ from deltaskip.sparkexpr.collations.library_check import data_fault, key_digest
 from deltaskip.sparkexpr.collations.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.sparkexpr.kernels.icu_order import compare_texts
+from tests.each import refuses
 from tests.looped import looped
 from tests.sparkexpr.collations.icu_vectors import collation_of, order_files, rows, strings
 
@@ -83,8 +84,7 @@ def test_every_character_of_the_basic_plane_has_the_key_of_the_version_itself(en
 def test_the_library_itself_keeps_its_own_data(engine: IcuLibrary) -> None:
     own = icu_library("77.1")
     assert own is not None
-    with pytest.raises(OSError, match="zxx"):
-        _swedish(own)
+    refuses(OSError, "zxx", _swedish, own)
     _swedish(engine)
 
 
@@ -200,5 +200,4 @@ def test_data_cut_anywhere_is_refused_or_swapped_without_harm(jar: SparkJar) -> 
             refused += 1
     assert refused > 80
     for damaged in (b"", b"\x00\x20\xda\x27", swapped(data), data.replace(b"ResB", b"Resb"), root[:5000]):
-        with pytest.raises(ValueError, match="ICU"):
-            swapped(damaged)
+        refuses(ValueError, "ICU", swapped, damaged)

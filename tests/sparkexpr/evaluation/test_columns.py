@@ -29,7 +29,7 @@ from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
 from deltaskip.sparkexpr.values.calendar import civil_from_days, format_timestamp, instant_of, local_of, zone_of
 from deltaskip.sparkexpr.values.dates import DATE_FIELDS, TIME_FIELDS
 from deltaskip.sparkexpr.values.time_patterns import formatted
-from tests.each import each
+from tests.each import each, refuses
 from tests.extent import extent, some
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import ERROR, bound, cases, encoded
@@ -262,8 +262,7 @@ def test_arguments_that_spark_never_looks_at_do_not_fail() -> None:
         empty = {field.name: pa.nulls(2, arrow_type(field.type)) for field in schema.fields}
         assert evaluator.values(empty, 2).null_count == 2
         given = {name: typed_array([None, 0 if name == "t" else "a"], array.type) for name, array in empty.items()}
-        with pytest.raises(EvaluationError):
-            evaluator.values(given, 2)
+        refuses(EvaluationError, None, evaluator.values, given, 2)
 
     each(texts, check)
 

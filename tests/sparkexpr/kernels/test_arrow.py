@@ -16,7 +16,7 @@ from deltaskip.kernels.extremes import decimal_extremes, float_extremes, integer
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.sparkexpr.kernels.lane import take_lane
-from tests.each import each
+from tests.each import each, refuses
 
 
 def behind(skip: int, values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -90,8 +90,7 @@ def test_every_kernel_of_fixed_width_arrays_reads_from_the_offset() -> None:
     "kind", [pa.string(), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.null(), pa.binary(4)]
 )
 def test_an_array_without_a_fixed_width_is_refused(kind: pa.DataType) -> None:
-    with pytest.raises(TypeError, match="fixed-width"):
-        integer_extremes(pa.nulls(3, kind))
+    refuses(TypeError, "fixed-width", lambda: integer_extremes(pa.nulls(3, kind)))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +99,7 @@ def test_an_array_without_a_fixed_width_is_refused(kind: pa.DataType) -> None:
      pa.time32("ms"), pa.time64("ns"), pa.decimal128(9, 2), pa.decimal256(50, 2)],
 )  # fmt: skip
 def test_a_fixed_width_that_a_kernel_does_not_compare_is_refused_by_the_kernel(kind: pa.DataType) -> None:
-    with pytest.raises(TypeError, match="signed integer"):
-        compare_int64(pa.nulls(3, kind), "lt", 1)
+    refuses(TypeError, "signed integer", lambda: compare_int64(pa.nulls(3, kind), "lt", 1))
 
 
 def check(code: int) -> int:
@@ -115,8 +113,6 @@ def check(code: int) -> int:
 
 def test_only_code_zero_is_success() -> None:
     assert check(0) == 0
-    with pytest.raises(MemoryError):
-        check(-1)
+    refuses(MemoryError, None, check, -1)
     for unknown in (1, 2, -2, -3, 77):
-        with pytest.raises(RuntimeError, match=f"unknown code {unknown}"):
-            check(unknown)
+        refuses(RuntimeError, f"unknown code {unknown}", check, unknown)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.kernels import decimals
+from tests.each import refuses
 from tests.sparkexpr.kernels import decimals_twin as twin
 
 DIGITS = st.integers(0, 38).flatmap(lambda digits: st.integers(-(10**digits), 10**digits))
@@ -120,12 +121,9 @@ def test_a_slice_is_read_from_its_offset() -> None:
     ],
 )
 def test_wrong_arguments_are_refused(arguments: tuple[Any, ...], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        decimals.compute(*arguments)
+    refuses(error, None, decimals.compute, *arguments)
 
 
 def test_another_rounding_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no rounding"):
-        decimals.rescale(array([1]), 0, 38, 0, "even")
-    with pytest.raises(ValueError, match="at most 38"):
-        decimals.rescale(array([1]), 20, 38, 0, "floor", 19)
+    refuses(ValueError, "is no rounding", lambda: decimals.rescale(array([1]), 0, 38, 0, "even"))
+    refuses(ValueError, "at most 38", lambda: decimals.rescale(array([1]), 20, 38, 0, "floor", 19))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deltaskip.sparkexpr.collations.libraries import icu_library
 from deltaskip.sparkexpr.kernels import icu_keys, icu_order
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator, IcuLibrary
-from tests.each import each
+from tests.each import each, refuses
 from tests.extent import extent, some
 from tests.sparkexpr.kernels import icu_twin
 
@@ -166,10 +166,8 @@ def test_nulls_of_a_slice_stay_in_place() -> None:
 
 
 def test_what_is_no_icu_library_is_refused() -> None:
-    with pytest.raises(OSError, match="no_such_file"):
-        IcuLibrary("no_such_file.so")
-    with pytest.raises(OSError, match="no ucol_open"):
-        IcuLibrary(pa.__file__.replace("__init__.py", "") + _any_shared_object())
+    refuses(OSError, "no_such_file", IcuLibrary, "no_such_file.so")
+    refuses(OSError, "no ucol_open", lambda: IcuLibrary(pa.__file__.replace("__init__.py", "") + _any_shared_object()))
 
 
 def _any_shared_object() -> str:

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.sparkexpr.nodes import Call
 from deltaskip.sparkexpr.values.calendar import zone_of
+from tests.each import refuses
 from tests.extent import extent
 
 NAMES = ("a", "b", "", "\u00e9", 'q"')
@@ -126,9 +126,6 @@ def test_what_is_in_objects_and_arrays(given_texts: list[str | None], start: int
 
 def test_steps_that_do_not_fit_are_refused() -> None:
     text = pa.array(["{}"])
-    with pytest.raises(ValueError, match="length"):
-        texts_at(text, pa.array([b"a"]), pa.array([], pa.int64()))
-    with pytest.raises(TypeError):
-        texts_at(text, pa.array([b"a"]), pa.array([1], pa.int32()))
-    with pytest.raises(EvaluationError):
-        alone("get_json_object", '{"a":1}', "$ a")
+    refuses(ValueError, "length", texts_at, text, pa.array([b"a"]), pa.array([], pa.int64()))
+    refuses(TypeError, None, texts_at, text, pa.array([b"a"]), pa.array([1], pa.int32()))
+    refuses(EvaluationError, None, alone, "get_json_object", '{"a":1}', "$ a")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.kernels.lane import Lane, and_lanes, constant_lane, or_lanes, take_lane
+from tests.each import refuses
 
 BITS = st.lists(st.integers(0, 1), max_size=600)
 
@@ -61,8 +62,7 @@ def test_a_taken_lane_holds_the_byte_of_each_code(codes: list[int | None], skip:
 
 @pytest.mark.parametrize("code", [-1, 2, 2**31 - 1, -(2**31)])
 def test_a_code_without_a_byte_is_refused(code: int) -> None:
-    with pytest.raises(ValueError, match="keep_per_code"):
-        take_lane(pa.array([0, code], pa.int32()), b"\x01\x00", True)
+    refuses(ValueError, "keep_per_code", take_lane, pa.array([0, code], pa.int32()), b"\x01\x00", True)
 
 
 def test_a_wild_code_under_a_null_is_not_read() -> None:
@@ -73,16 +73,13 @@ def test_a_wild_code_under_a_null_is_not_read() -> None:
 
 
 def test_codes_must_be_int32() -> None:
-    with pytest.raises(TypeError, match="int32"):
-        take_lane(pa.array([0]), b"\x01", True)
+    refuses(TypeError, "int32", take_lane, pa.array([0]), b"\x01", True)
 
 
 @pytest.mark.parametrize("combine", [and_lanes, or_lanes])
 def test_lanes_of_unlike_lengths_do_not_combine(combine) -> None:
-    with pytest.raises(ValueError, match="3 and 4 rows"):
-        combine(constant_lane(3, True), constant_lane(4, True))
-    with pytest.raises(TypeError):
-        combine(constant_lane(3, True), None)
+    refuses(ValueError, "3 and 4 rows", lambda: combine(constant_lane(3, True), constant_lane(4, True)))
+    refuses(TypeError, None, lambda: combine(constant_lane(3, True), None))
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -92,10 +89,8 @@ def test_a_constant_lane_is_all_one_byte(keep: bool) -> None:
 
 
 def test_a_lane_has_no_negative_length_and_no_constructor() -> None:
-    with pytest.raises(ValueError, match="number of rows must not be negative: -1"):
-        constant_lane(-1, True)
-    with pytest.raises(TypeError):
-        Lane()
+    refuses(ValueError, "number of rows must not be negative: -1", constant_lane, -1, True)
+    refuses(TypeError, None, Lane)
 
 
 def test_a_view_keeps_its_lane_alive() -> None:

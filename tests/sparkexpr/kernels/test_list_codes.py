@@ -1,11 +1,11 @@
 """Codes of the elements of lists against plain sets."""
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.kernels.list_codes import codes_among, repeated_codes
+from tests.each import refuses
 
 LISTS = st.lists(st.lists(st.integers(0, 6), max_size=6), max_size=8)
 
@@ -33,11 +33,7 @@ def test_elements_among_those_of_another_list(lists: list[list[int]], others: li
 def test_what_does_not_fit_is_refused() -> None:
     one = pa.array([1], pa.int64())
     for lengths, codes, count in ((one, one, 1), (one, pa.array([], pa.int64()), 5), (pa.array([-1]), one, 5)):
-        with pytest.raises(ValueError, match="do not fit"):
-            repeated_codes(lengths, codes, count)
-    with pytest.raises(ValueError, match="length"):
-        codes_among(one, one, pa.array([1, 1]), pa.array([0, 0]), 2)
-    with pytest.raises(TypeError):
-        repeated_codes(pa.array([1], pa.int32()), one, 2)
-    with pytest.raises(ValueError, match="null"):
-        repeated_codes(pa.array([None], pa.int64()), one, 2)
+        refuses(ValueError, "do not fit", repeated_codes, lengths, codes, count)
+    refuses(ValueError, "length", codes_among, one, one, pa.array([1, 1]), pa.array([0, 0]), 2)
+    refuses(TypeError, None, repeated_codes, pa.array([1], pa.int32()), one, 2)
+    refuses(ValueError, "null", repeated_codes, pa.array([None], pa.int64()), one, 2)

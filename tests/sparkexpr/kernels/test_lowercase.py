@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
+from tests.each import refuses
 from tests.sparkexpr.kernels import lowercase_twin as twin
 
 # Every change of length: two bytes to three (Ⱥ), three to one (K), three to two (Ω, ẞ), three to four and four to four.
@@ -94,14 +95,11 @@ def test_every_code_point_is_lowered_wherever_it_stands(code_point, around):
 
 @pytest.mark.parametrize("lower", [{0x110000: 0x61}, {-1: 0x61}, {0x41: 0xD800}, {0x41: 0x110000}, {0x41: -1}])
 def test_a_table_of_what_is_no_code_point_is_refused(lower):
-    with pytest.raises(ValueError, match="code point"):
-        LowercaseTable(lower)
+    refuses(ValueError, "code point", LowercaseTable, lower)
 
 
 @pytest.mark.parametrize("values", [pa.array([1]), pa.array(["a"]).dictionary_encode(), pa.nulls(2), ["a"]])
 def test_what_is_no_array_of_strings_is_refused(values):
     for kernel in (lower_keys, extremes_lower):
-        with pytest.raises(TypeError, match="array"):
-            kernel(values, TABLE)
-    with pytest.raises(TypeError, match="array"):
-        compare_lower(values, b"", TABLE)
+        refuses(TypeError, "array", kernel, values, TABLE)
+    refuses(TypeError, "array", compare_lower, values, b"", TABLE)

@@ -1,14 +1,13 @@
 """Matches of regular expressions by the kernel against its twin, over every offset and place of nulls."""
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.kernels.patterns import Program, joined, search
 from deltaskip.sparkexpr.regex import compiled
 from deltaskip.sparkexpr.regex.syntax import read
-from tests.each import each
+from tests.each import each, refuses
 from tests.extent import extent
 from tests.sparkexpr.kernels import patterns_twin as twin
 from tests.sparkexpr.regex.random_patterns import Case, cases
@@ -92,20 +91,14 @@ def test_strings_are_joined_of_pieces(rows: list[list[tuple[int, int]]]) -> None
 
 def test_wrong_programs_and_pieces_are_refused() -> None:
     def refused(code: list[tuple[object, ...]]) -> None:
-        with pytest.raises((ValueError, KeyError, TypeError)):
-            Program(code, [([(97, 97)], [])], 0, None, False)
+        refuses((ValueError, KeyError, TypeError), None, Program, code, [([(97, 97)], [])], 0, None, False)
 
     wrong = [("jump", 2), ("character", 1), ("save", 2), ("split", 0), ("assert", 7), ("split", -1, 0), ("none",)]
     each([[], [("jump", 0)], *([instruction, ("found",)] for instruction in wrong)], refused)
     program = compiled("a").program
-    with pytest.raises(ValueError, match="no such group"):
-        search(pa.array(["a"]), program, [1], 1)
-    with pytest.raises(TypeError):
-        search(pa.array([1]), program, [0], 1)
+    refuses(ValueError, "no such group", search, pa.array(["a"]), program, [1], 1)
+    refuses(TypeError, None, search, pa.array([1]), program, [0], 1)
     one, two, far = (pa.array([value], pa.int64()) for value in (1, 2, 9))
-    with pytest.raises(ValueError, match="not within"):
-        joined(b"abc", one, far, pa.array([0, 1], pa.int64()))
-    with pytest.raises(ValueError, match="not within"):
-        joined(b"abc", two, one, pa.array([0, 1], pa.int64()))
-    with pytest.raises(ValueError, match="not within"):
-        joined(b"abc", one, two, pa.array([0, 2], pa.int64()))
+    refuses(ValueError, "not within", joined, b"abc", one, far, pa.array([0, 1], pa.int64()))
+    refuses(ValueError, "not within", joined, b"abc", two, one, pa.array([0, 1], pa.int64()))
+    refuses(ValueError, "not within", joined, b"abc", one, two, pa.array([0, 2], pa.int64()))

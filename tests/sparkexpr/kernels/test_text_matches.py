@@ -3,13 +3,13 @@
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.kernels import text_matches
 from deltaskip.sparkexpr.values import strings
+from tests.each import refuses
 from tests.sparkexpr.kernels.test_texts import START, STRINGS, checked, sliced
 
 PIECE = st.text("ab%_\\\u00e9\U0001f600%_", max_size=8)
@@ -57,7 +57,5 @@ def test_other_types_and_lengths_are_refused() -> None:
         lambda: text_matches.likes(one, one, ""),
         lambda: text_matches.places_in_lists(one, two),
     ):
-        with pytest.raises(ValueError, match=r"length|escape"):
-            call()
-    with pytest.raises(TypeError):
-        text_matches.likes(one, pa.array([1]), "\\")
+        refuses(ValueError, r"length|escape", call)
+    refuses(TypeError, None, text_matches.likes, one, pa.array([1]), "\\")

@@ -3,12 +3,12 @@
 import re
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.sparkexpr.kernels import text_rows
 from deltaskip.sparkexpr.values import strings
+from tests.each import refuses
 from tests.sparkexpr.kernels.test_texts import NUMBER, PART, START, STRINGS, TEXT, checked, sliced
 
 COUNT = st.integers(-3, 6)
@@ -34,8 +34,7 @@ def test_texts_one_after_the_other(rows: list[tuple[str | None, str | None]], ty
     first, second = (sliced([row[at] for row in rows], type_, start) for at in range(2))
     expected = [None if None in (one, other) else one + other for one, other in rows]
     assert checked(text_rows.joined(first, second)) == expected
-    with pytest.raises(ValueError, match="length"):
-        text_rows.joined(first, pa.array(["x"] * (len(rows) + 1)))
+    refuses(ValueError, "length", lambda: text_rows.joined(first, pa.array(["x"] * (len(rows) + 1))))
 
 
 WHOLE = st.from_regex(r"[+-]?[0-9]{0,20}", fullmatch=True) | st.sampled_from(["-", "", "--1", "1-", " 1", "１", "1.0"])
@@ -82,11 +81,9 @@ def test_other_types_and_lengths_are_refused() -> None:
         lambda: text_rows.padded(one, two[:1], pa.array(["a", "b"]), True),
         lambda: text_rows.repeated(one, two),
     ):
-        with pytest.raises(ValueError, match="length"):
-            call()
+        refuses(ValueError, "length", call)
     for call in (
         lambda: text_rows.slices(one, pa.array([1]), pa.array([1])),
         lambda: text_rows.repeated(one, pa.array([1])),
     ):
-        with pytest.raises(TypeError):
-            call()
+        refuses(TypeError, None, call)

@@ -12,7 +12,7 @@ from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, REPLACED, function
 from deltaskip.sparkexpr.functions.elements import struct_node
 from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS
 from tests.cases import cases
-from tests.each import each
+from tests.each import each, refuses
 
 A, B, C = n.Column(("a",)), n.Column(("b",)), n.Column(("c",))
 ONE, TWO = n.Literal(1, t.INTEGER), n.Literal(2, t.INTEGER)
@@ -49,8 +49,7 @@ def takes(name: str, count: int) -> bool:
     ],
 )
 def test_functions_of_several_rows_are_refused_with_their_place(text: str) -> None:
-    with pytest.raises(PredicateError, match=r"line 1, column \d+: \w+ is an? \w+ function"):
-        parse_sql(text)
+    refuses(PredicateError, r"line 1, column \d+: \w+ is an? \w+ function", parse_sql, text)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +73,7 @@ def test_calls_keep_their_names_and_arguments() -> None:
             return
         text = f"{name}({', '.join('abcd'[:count])})"
         if not takes(name, count):
-            with pytest.raises(PredicateError, match=rf"column 1: {name} takes .*, not {count}; in"):
-                parse_sql(text)
+            refuses(PredicateError, rf"column 1: {name} takes .*, not {count}; in", parse_sql, text)
             return
         node = parse_sql(text)
         if name in ("dateadd", "datediff", "date_add", "date_diff", "timestampadd", "timestampdiff") and count == 3:
@@ -151,18 +149,15 @@ def test_opaque_sql_still_tells_its_columns() -> None:
 
 @pytest.mark.parametrize(("text", "column"), [("  -- nothing", 1), *cases(__file__, "wrong_syntax.txt")])
 def test_wrong_syntax_is_named_with_its_place(text: str, column: str) -> None:
-    with pytest.raises(PredicateError, match=f"line 1, column {column}:"):
-        parse_sql(text)
+    refuses(PredicateError, f"line 1, column {column}:", parse_sql, text)
 
 
 def test_not_before_no_predicate_is_an_error() -> None:
-    with pytest.raises(PredicateError, match=r"line 1, column [37]:"):
-        parse_sql("a NOT 5")
+    refuses(PredicateError, r"line 1, column [37]:", parse_sql, "a NOT 5")
 
 
 def test_errors_count_lines() -> None:
-    with pytest.raises(PredicateError, match="line 2, column 7"):
-        parse_sql("a = 1\nAND b c")
+    refuses(PredicateError, "line 2, column 7", parse_sql, "a = 1\nAND b c")
 
 
 @pytest.mark.parametrize("quote", ["", "'"])
@@ -206,8 +201,7 @@ def test_a_long_list_inside_of_a_string_stays_there() -> None:
 
 def test_errors_behind_a_long_list_name_their_own_place() -> None:
     text = "a IN (" + ", ".join(map(str, range(100))) + ") b"
-    with pytest.raises(PredicateError, match=f"line 1, column {len(text)}:"):
-        parse_sql(text)
+    refuses(PredicateError, f"line 1, column {len(text)}:", parse_sql, text)
 
 
 def test_groups_inside_of_groups_are_read() -> None:
@@ -238,5 +232,4 @@ def test_deep_nesting_stays_and_long_chains_are_flat() -> None:
 
 @pytest.mark.parametrize(("text", "column"), [("i > > 3", 5), ("i < < 3", 5), ("i is 5", 6), ("i IS 'x'", 6)])
 def test_slips_that_another_grammar_would_read_are_syntax_errors(text: str, column: int) -> None:
-    with pytest.raises(PredicateError, match=f"column {column}:"):
-        parse_sql(text)
+    refuses(PredicateError, f"column {column}:", parse_sql, text)

@@ -8,6 +8,7 @@ from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.data_types import nested_types
 from tests import corpus
+from tests.each import refuses
 from tests.looped import looped
 
 SCHEMA = t.StructType(
@@ -43,14 +44,12 @@ def test_the_default_metadata_is_not_shared_and_empty():
 
 def test_an_unknown_primitive_name_is_refused():
     assert t.PRIMITIVES["long"] == t.PrimitiveType("long")
-    with pytest.raises(SchemaError, match="bigint"):
-        t.PrimitiveType("bigint")
+    refuses(SchemaError, "bigint", t.PrimitiveType, "bigint")
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 0), (5, 6), (5, -1)])
 def test_impossible_decimals_are_refused(precision, scale):
-    with pytest.raises(SchemaError, match="decimal"):
-        t.DecimalType(precision, scale)
+    refuses(SchemaError, "decimal", t.DecimalType, precision, scale)
 
 
 def test_nested_types_are_found_at_every_depth():
@@ -86,8 +85,7 @@ def test_nested_types_are_found_at_every_depth():
     ],
 )
 def test_arguments_of_the_wrong_type_are_refused(make):
-    with pytest.raises(InvalidArgumentType, match=r"must be an? [A-Za-z]+, not "):
-        make()
+    refuses(InvalidArgumentType, r"must be an? [A-Za-z]+, not ", make)
 
 
 NESTED = t.StructType(

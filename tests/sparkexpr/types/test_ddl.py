@@ -14,6 +14,7 @@ from deltaskip.sparkexpr.text.sql_text import sql_tokens
 from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
 from deltaskip.sparkexpr.types.json import parse_type
 from tests.cases import cases
+from tests.each import refuses
 from tests.looped import looped
 
 SPARK_TYPES = json.loads(Path(__file__).with_name("spark_types.json").read_text(encoding="utf-8"))
@@ -104,16 +105,14 @@ def test_collations_are_declared_by_the_nearest_field() -> None:
 def test_types_are_read_as_spark_reads_them(text: str) -> None:
     expected = SPARK_TYPES[text]
     if expected is None:
-        with pytest.raises(SchemaError):
-            parse_type_text(text)
+        refuses(SchemaError, None, parse_type_text, text)
     else:
         assert parse_type_text(text) == parse_type(expected)
 
 
 @pytest.mark.parametrize("text", NOT_IN_DELTA)
 def test_types_that_delta_does_not_have_are_refused_by_name(text: str) -> None:
-    with pytest.raises(SchemaError, match="is not a type of Delta Lake"):
-        parse_type_text(text)
+    refuses(SchemaError, "is not a type of Delta Lake", parse_type_text, text)
 
 
 @looped("text, reason", cases(__file__, "wrong_ddl.txt"))
@@ -137,8 +136,7 @@ def test_endless_numbers_and_nesting_are_refused() -> None:
         f"i BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {digits})",
         "a " + "ARRAY<" * 5000 + "INT" + ">" * 5000,
     ):
-        with pytest.raises(SchemaError):
-            parse_columns(text)
+        refuses(SchemaError, None, parse_columns, text)
 
 
 def test_tokens_have_places_and_values() -> None:
@@ -179,8 +177,7 @@ def test_a_schema_is_taken_in_every_form() -> None:
     for given in (expected, "a bigint not null, b map<string, boolean>", arrow, t.schema_to_json(expected)):
         assert schema_of(given) == expected
     other: Any = 5
-    with pytest.raises(InvalidArgumentType, match="schema must be"):
-        schema_of(other)
+    refuses(InvalidArgumentType, "schema must be", schema_of, other)
 
 
 def test_a_pyspark_schema_is_taken_with_its_metadata() -> None:

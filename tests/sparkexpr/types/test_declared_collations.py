@@ -10,6 +10,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.types.data_types import BINARY, COLLATIONS_KEY, DataType
 from tests import corpus
+from tests.each import refuses
 from tests.looped import looped
 
 UNICODE = CollationId.parse("icu.UNICODE")
@@ -65,8 +66,7 @@ def test_what_spark_reads_is_read_and_kept_as_it_is(case):
 def test_what_spark_refuses_is_refused_only_where_it_is_no_string(case):
     text = json.dumps(case["json_in"])
     if "INVALID_JSON_DATA_TYPE_FOR_COLLATIONS" in case["jvm_error"]:
-        with pytest.raises(SchemaError, match="'a' of type integer"):
-            t.parse_schema(text)
+        refuses(SchemaError, "'a' of type integer", t.parse_schema, text)
     else:
         parsed = t.parse_schema(text)
         assert json.loads(t.schema_to_json(parsed)) == case["json_in"]
@@ -89,8 +89,7 @@ def test_what_spark_refuses_is_refused_only_where_it_is_no_string(case):
 )
 def test_a_collation_of_what_is_no_string_is_refused_as_spark_does(data_type, path, kind):
     written = t.schema_to_json(t.StructType((field(data_type, **{path: "icu.UNICODE"}),)))
-    with pytest.raises(SchemaError, match=f"{path!r} of type {kind}"):
-        t.parse_schema(written)
+    refuses(SchemaError, f"{path!r} of type {kind}", t.parse_schema, written)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.resolve import column_path
+from tests.each import refuses
 
 INNER = t.StructType((t.StructField("c.d", t.INTEGER, False), t.StructField("E", t.LONG)))
 SCHEMA = t.StructType(
@@ -28,8 +29,7 @@ def test_letter_case_is_ignored_and_the_schemas_spelling_returned():
 
 def test_case_sensitive_resolution_wants_the_exact_name():
     assert t.resolve(SCHEMA, ["Id"], case_sensitive=True).logical == ("Id",)
-    with pytest.raises(PredicateError, match="did you mean Id"):
-        t.resolve(SCHEMA, ["id"], case_sensitive=True)
+    refuses(PredicateError, "did you mean Id", t.resolve, SCHEMA, ["id"], case_sensitive=True)
 
 
 def test_a_part_with_a_dot_is_one_name():
@@ -55,8 +55,7 @@ def test_physical_paths_follow_the_mapping():
 @pytest.mark.parametrize("parts", [["a"], ["A"]])
 def test_names_that_differ_in_case_only_are_ambiguous_even_when_spelled_exactly(parts):
     schema = t.StructType((t.StructField("a", t.LONG), t.StructField("A", t.LONG)))
-    with pytest.raises(PredicateError, match="ambiguous: it could be a, A"):
-        t.resolve(schema, parts)
+    refuses(PredicateError, "ambiguous: it could be a, A", t.resolve, schema, parts)
     assert t.resolve(schema, parts, case_sensitive=True).logical == tuple(parts)
 
 
@@ -71,14 +70,12 @@ def test_names_that_differ_in_case_only_are_ambiguous_even_when_spelled_exactly(
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(parts, message):
-    with pytest.raises(PredicateError, match=message):
-        t.resolve(SCHEMA, parts)
+    refuses(PredicateError, message, t.resolve, SCHEMA, parts)
 
 
 @pytest.mark.parametrize("parts", [["list", "E"], ["map", "key"], ["map", "value", "E"]])
 def test_paths_below_arrays_and_maps_raise_their_own_error(parts):
-    with pytest.raises(t.InsideCollection, match="has no single value"):
-        t.resolve(SCHEMA, parts)
+    refuses(t.InsideCollection, "has no single value", t.resolve, SCHEMA, parts)
 
 
 def test_an_array_itself_resolves():
@@ -120,8 +117,7 @@ def test_without_a_declaration_for_the_string_there_is_no_collation(data_type, m
 @pytest.mark.parametrize("declared", ["icu.de", {"a": 1}])
 def test_a_damaged_declaration_is_never_read_as_binary_order(declared):
     schema = t.StructType((t.StructField("a", t.STRING, metadata={"__COLLATIONS": declared}),))
-    with pytest.raises(SchemaError, match="__COLLATIONS"):
-        t.collation_of(t.resolve(schema, ["a"]))
+    refuses(SchemaError, "__COLLATIONS", lambda: t.collation_of(t.resolve(schema, ["a"])))
 
 
 @pytest.mark.parametrize(
@@ -163,5 +159,4 @@ def test_the_name_of_one_column_needs_backticks_only_where_it_could_be_several()
     ):
         assert column_path("column", text) == path
     for text in ("a, b", "a b.c", "", " ", "a.", "`a"):
-        with pytest.raises(InvalidArgument, match="column"):
-            column_path("column", text)
+        refuses(InvalidArgument, "column", column_path, "column", text)

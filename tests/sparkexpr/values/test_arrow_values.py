@@ -21,6 +21,7 @@ from deltaskip.sparkexpr.values.arrow_values import (
     one_chunk,
     tuple_codes,
 )
+from tests.each import refuses
 
 _LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
 _LISTS = st.one_of(
@@ -66,12 +67,9 @@ def test_numpy_arrays_there_and_back(dtype: type[np.generic]) -> None:
 
 
 def test_nulls_and_what_does_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 of 2 values are null"):
-        numpy_values(pa.array([1, None]))
-    with pytest.raises(OverflowError):
-        arrow_array([300], pa.int8())
-    with pytest.raises(OverflowError, match="more than the 3 digits"):
-        arrow_array([Decimal(1234)], pa.decimal128(3, 0))
+    refuses(ValueError, "1 of 2 values are null", numpy_values, pa.array([1, None]))
+    refuses(OverflowError, None, arrow_array, [300], pa.int8())
+    refuses(OverflowError, "more than the 3 digits", arrow_array, [Decimal(1234)], pa.decimal128(3, 0))
 
 
 def test_an_empty_table_has_the_schema() -> None:
