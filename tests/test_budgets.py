@@ -58,7 +58,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "maintenance": 6_000,
     "mutants": 450,
     "reading": 6_650,
-    "reference": 10_350,
+    "reference": 9_300,
     "rows": 3_950,
     "schema": 400,
     "skipping": 7_950,
