@@ -39,6 +39,8 @@ Kind = Literal[
     "partition column",  # column: the distinct values of a partition column of the whole table (pinned)
     "partition answers",  # time zone, zone rules, collation version: what terms of recent scans admit (pinned)
     "footer",  # path: the footer of a checkpoint file as statistics of its row groups
+    "estimates",  # version, time zone, columns: the estimates of all files of a version (Estimates)
+    "dictionaries",  # path, columns: distinct values of some columns in a data file (dict)
     "key folder",  # the folder of the table's key index (KeyFolder, pinned)
     "key part",  # path, size: a part of the key index that was opened (KeyPart)
     "known files",  # scope, path of a part: the number that each add has in a part of the key index (int32 array)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
+from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.own_texts import own_literal, own_sql
 from deltaskip.spark.session.session_settings import is_classic, java_state, java_view
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_tokens
@@ -123,19 +124,16 @@ def register_table(spark: SparkSession, name: str, location: str, managed: bool)
         return
     jvm, state = java_view(spark), java_state(spark)
     tables: Any = jvm.org.apache.spark.sql.catalyst.catalog
-    storage = _companion(tables, "CatalogStorageFormat").empty()
+    storage = tables.CatalogStorageFormat.empty()
     stored = copied(storage, 0, jvm.scala.Option.apply(jvm.java.net.URI(location)))
-    kinds = _companion(tables, "CatalogTableType")
-    made = _companion(tables, "CatalogTable")
-    given = [
+    table = Jvm(spark).filled(
+        tables.CatalogTable,
         table_identifier(state, parts),
-        kinds.MANAGED() if managed else kinds.EXTERNAL(),
+        tables.CatalogTableType.MANAGED() if managed else tables.CatalogTableType.EXTERNAL(),
         stored,
         jvm.org.apache.spark.sql.types.StructType(),
         jvm.scala.Option.apply(DELTA_PROVIDER),
-    ]
-    rest = range(len(given) + 1, _arity(made, "apply") + 1)
-    table = made.apply(*given, *(getattr(made, f"apply$default${i}")() for i in rest))
+    )
     try:
         state.catalog().createTable(table, False, False)
     except AnalysisException as error:
@@ -242,10 +240,6 @@ def _split(name: str) -> tuple[str, ...]:
     if len(tokens) % 2 == 0 or any(not dot.is_symbol(".") for dot in dots) or any(n.kind == "symbol" for n in names):
         raise SchemaError(f"{name!r} is not the name of a table; put odd names in backticks.")
     return tuple(token.text for token in names)
-
-
-def _companion(package: Any, name: str) -> Any:
-    return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def _arity(value: Any, method: str) -> int:

@@ -1,4 +1,4 @@
-"""A class of the JVM that Spark's own compiler makes: what classes of this process cannot be, or would be slow at."""
+"""Classes of the JVM that Spark's own compiler makes: what classes of this process cannot be, or would be slow at."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 
 from deltaskip.spark.session.jvm import Jvm
 
-_CLASS = "deltaskip.RowStatements"
 _JAVA = """
 package deltaskip;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.apache.spark.sql.catalyst.catalog.CatalogColumnStat;
+import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.List;
 public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy {
     private final java.util.function.Function planned;
@@ -53,6 +58,38 @@ public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy 
         }
         return false;
     }
+    public Object statistics(Object known, Object schema) {
+        return new Estimate((CatalogStatistics) known, (StructType) schema);
+    }
+}
+class Estimate implements org.apache.spark.sql.connector.read.Statistics {
+    private final CatalogStatistics known;
+    private final java.util.Map columns = new java.util.HashMap();
+    Estimate(CatalogStatistics known, StructType schema) {
+        this.known = known;
+        StructField[] fields = schema.fields();
+        for (int i = 0; i < fields.length; i++) {
+            String name = fields[i].name();
+            scala.Option found = known.colStats().get(name);
+            if (found.isEmpty()) continue;
+            ColumnStat column = ((CatalogColumnStat) found.get()).toPlanStat(name, fields[i].dataType());
+            columns.put(org.apache.spark.sql.connector.expressions.FieldReference.column(name), new Column(column));
+        }
+    }
+    public OptionalLong sizeInBytes() { return OptionalLong.of(known.sizeInBytes().toLong()); }
+    public OptionalLong numRows() { return count(known.rowCount()); }
+    public java.util.Map columnStats() { return columns; }
+    static OptionalLong count(scala.Option value) {
+        return value.isEmpty() ? OptionalLong.empty() : OptionalLong.of(((scala.math.BigInt) value.get()).toLong());
+    }
+}
+class Column implements org.apache.spark.sql.connector.read.colstats.ColumnStatistics {
+    private final ColumnStat known;
+    Column(ColumnStat known) { this.known = known; }
+    public OptionalLong distinctCount() { return Estimate.count(known.distinctCount()); }
+    public OptionalLong nullCount() { return Estimate.count(known.nullCount()); }
+    public Optional min() { return scala.jdk.javaapi.OptionConverters.toJava(known.min()); }
+    public Optional max() { return scala.jdk.javaapi.OptionConverters.toJava(known.max()); }
 }
 """
 
@@ -82,7 +119,7 @@ def of_zone(jvm: Jvm, expressions: Iterable[Any], zone: str) -> list[Any]:
         zone: The time zone, as the session names it.
     """
     found = list(expressions)
-    return [each for each in found if not _zones(jvm).hasOtherZone(each, zone)] if found else []
+    return [each for each in found if not _functions(jvm).hasOtherZone(each, zone)] if found else []
 
 
 def renamed(jvm: Jvm, expression: Any, names: Mapping[str, str]) -> Any:
@@ -93,11 +130,22 @@ def renamed(jvm: Jvm, expression: Any, names: Mapping[str, str]) -> Any:
         expression: The expression.
         names: New names by the ids of columns.
     """
-    return _zones(jvm).renamed(expression, jvm.map(names))
+    return _functions(jvm).renamed(expression, jvm.map(names))
+
+
+def v2_statistics(jvm: Jvm, known: Any, schema: Any) -> Any:
+    """Return statistics of Spark's connectors. Those of a class of this process would be a request for each value.
+
+    Args:
+        jvm: The session's JVM.
+        known: A CatalogStatistics.
+        schema: The columns, as a schema of the JVM.
+    """
+    return _functions(jvm).statistics(known, schema)
 
 
 @lru_cache(1)
-def _zones(jvm: Jvm) -> Any:
+def _functions(jvm: Jvm) -> Any:
     return new_strategy(jvm, None)
 
 
@@ -107,5 +155,5 @@ def _constructor(view: Any) -> Any:
     compiler = view.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(view.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(_JAVA)
-    [constructor] = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
+    [constructor] = compiler.getClassLoader().loadClass("deltaskip.RowStatements").getConstructors()
     return constructor

@@ -10,7 +10,7 @@ import base64
 import hmac
 import pickle
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -23,7 +23,7 @@ from deltaskip.actions.paths import spark_path
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
-from deltaskip.reading.estimates import Estimates, estimated
+from deltaskip.reading.estimates import estimated
 from deltaskip.reading.located_rows import LOCATED_COLUMNS, LocatedReader
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.read_plan import METADATA, metadata_fields
@@ -35,11 +35,11 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import can_be_key, keys_of_rows, required_of_rows
-from deltaskip.spark.installed_catalog.compiled_java import of_zone
+from deltaskip.spark.installed_catalog.compiled_java import of_zone, v2_statistics
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.file_paths import metadata_path, spark_paths
-from deltaskip.spark.read.plan_statistics import column_statistic
+from deltaskip.spark.read.plan_statistics import catalog_statistics
 from deltaskip.spark.read.reader_settings import misread
 from deltaskip.spark.read.session_facts import session_facts, uses_estimates
 from deltaskip.spark.session.active import time_zone_of
@@ -193,9 +193,12 @@ class InstalledScan(ColumnsScan):
         return self._estimate
 
     @cached_property
-    def _estimate(self) -> Estimate:
-        known = estimated(self._pushed.scan.compiled) if uses_estimates(self.jvm.spark) else None
-        return Estimate(self.jvm, self._size_bytes, known, self._schema)
+    def _estimate(self) -> Any:
+        known = None
+        if uses_estimates(self.jvm.spark):
+            known = estimated(self._pushed.scan.compiled, [field.name for field in self._pushed.fields])
+        given = () if known is None else (known.rows, known.columns)
+        return v2_statistics(self.jvm, catalog_statistics(self.jvm, self._size_bytes, *given), self._schema)
 
     @answers()
     def estimateSizeInBytes(self) -> Any:
@@ -273,108 +276,6 @@ class InstalledScan(ColumnsScan):
         """The interfaces that Spark sees."""
 
         implements = (f"{_READ}.SupportsReportStatistics", f"{_READ}.SupportsRuntimeV2Filtering")
-
-
-class Estimate(Proxy):
-    """The estimated size, rows and columns of a scan.
-
-    Args:
-        jvm: The session's JVM.
-        size_bytes: The size.
-        known: The rows of the files; None if they are not known, or not used.
-        schema: The columns of the scan, as a schema of the JVM.
-    """
-
-    def __init__(self, jvm: Jvm, size_bytes: int, known: Estimates | None, schema: Any) -> None:
-        super().__init__(jvm, f"{size_bytes} bytes")
-        self._size_bytes = size_bytes
-        self._known = known
-        self._schema = schema
-
-    @answers()
-    def sizeInBytes(self) -> Any:
-        """Statistics: bytes."""
-        return self.jvm.size(self._size_bytes)
-
-    @answers()
-    def numRows(self) -> Any:
-        """Statistics: the number of rows."""
-        return self.jvm.size(None if self._known is None else self._known.rows)
-
-    @answers()
-    def columnStats(self) -> Any:
-        """Statistics: statistics of columns."""
-        found, columns = self.jvm.map({}), {} if self._known is None else self._known.columns
-        for field in self._schema.fields():
-            known, name = columns.get(field.name()), str(field.name())
-            if known:
-                column = self.jvm.view.org.apache.spark.sql.connector.expressions.Expressions.column(quoted_name(name))
-                found.put(column, ColumnEstimate(self.jvm, name, known, field.dataType()))
-        return found
-
-    class Java:
-        """The interfaces that Spark sees."""
-
-        implements = (f"{_READ}.Statistics",)
-
-
-class ColumnEstimate(Proxy):
-    """The statistics of a column.
-
-    Args:
-        jvm: The session's JVM.
-        name: The column.
-        known: Its entry of `Estimates.columns`.
-        kind: Its type in the JVM.
-    """
-
-    def __init__(self, jvm: Jvm, name: str, known: Mapping[str, str], kind: Any) -> None:
-        super().__init__(jvm, f"{name}: {known}")
-        self._known = known
-        self._values = column_statistic(jvm, name, known).toPlanStat(name, kind)
-
-    @answers()
-    def distinctCount(self) -> Any:
-        """ColumnStatistics: at most so many distinct values."""
-        return self._count("distinctCount")
-
-    @answers()
-    def nullCount(self) -> Any:
-        """ColumnStatistics: the number of NULLs."""
-        return self._count("nullCount")
-
-    @answers()
-    def min(self) -> Any:
-        """ColumnStatistics: no value is less."""
-        return self._optional(self._values.min())
-
-    @answers()
-    def max(self) -> Any:
-        """ColumnStatistics: no value is greater."""
-        return self._optional(self._values.max())
-
-    @answers()
-    def avgLen(self) -> Any:
-        """ColumnStatistics: no lengths."""
-        return self.jvm.size(None)
-
-    maxLen = avgLen
-
-    @answers()
-    def histogram(self) -> Any:
-        """ColumnStatistics: no histogram."""
-        return self._optional(self.jvm.none())
-
-    def _count(self, name: str) -> Any:
-        return self.jvm.size(None if name not in self._known else int(self._known[name]))
-
-    def _optional(self, value: Any) -> Any:
-        return self.jvm.view.scala.jdk.javaapi.OptionConverters.toJava(value)
-
-    class Java:
-        """The interfaces that Spark sees."""
-
-        implements = (f"{_READ}.colstats.ColumnStatistics",)
 
 
 def metadata_schema(fields: Sequence[t.StructField]) -> spark_types.StructType:

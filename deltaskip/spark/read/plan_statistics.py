@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from deltaskip.reading.estimates import Estimates
+from deltaskip.records import dataclass
 from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.session.session_settings import frame_of, java_class, java_frame
 
-_STATS = 13
-"""The number of the parameter `stats` of CatalogTable."""
+_SCHEMA, _STATS = 3, 12
+"""The places of the members `schema` and `stats` of CatalogTable."""
 
 
-def column_statistic(jvm: Jvm, name: str, statistics: Mapping[str, str]) -> Any:
-    """Return a CatalogColumnStat.
+def catalog_statistics(
+    jvm: Jvm, size_bytes: int, rows: int | None = None, columns: Mapping[str, Mapping[str, str]] | None = None
+) -> Any:
+    """Return a CatalogStatistics. One request makes it: Jackson reads its text.
 
     Args:
         jvm: The session's JVM.
-        name: The column.
-        statistics: An entry of `Estimates.columns`.
+        size_bytes: The size.
+        rows: The number of rows; None if unknown.
+        columns: The statistics of columns by name, as in `Estimates`; None for no columns.
     """
-    of = jvm.view.org.apache.spark.sql.catalyst.catalog.CatalogColumnStat
-    texts = {f"{name}.{key}": text for key, text in {"version": "2", **statistics}.items()}
-    return of.fromMap("", name, jvm.scala_map(texts)).get()
+    found = {name: {"version": 2, **known} for name, known in (columns or {}).items() if known}
+    text = json.dumps({"sizeInBytes": size_bytes, "rowCount": rows, "colStats": found})
+    return _makers(jvm.view).statistics.readValue(text)
 
 
 def with_estimates(
@@ -43,32 +49,54 @@ def with_estimates(
         names: The columns of `frame` whose statistics are known, with their names in the table.
     """
     jvm = Jvm(frame.sparkSession)
-    view, catalyst = jvm.view, jvm.view.org.apache.spark.sql.catalyst
+    made = _makers(jvm.view)
     relation = java_frame(frame).queryExecution().analyzed().relation()
-    columns = {}
-    for own, name in names.items():
-        known = dict(estimates.columns.get(name, {}))
-        if known:
-            known["nullCount"] = str(round(int(known["nullCount"]) * share))
-            columns[own] = column_statistic(jvm, own, known)
-    # py4j would make numbers of Java of a BigInt, which only its container keeps.
-    size, rows = (
-        column_statistic(jvm, root, {"distinctCount": str(count)}).distinctCount()
-        for count in (relation.sizeInBytes(), round(estimates.rows * share))
-    )
-    given = view.java.util.ArrayList(view.scala.jdk.javaapi.CollectionConverters.asJava(size.toList()))
-    given.add(rows)
-    given.add(jvm.scala_map(columns))
-    [constructor] = java_class(catalyst.catalog.CatalogStatistics).getConstructors()
-    statistics = constructor.newInstance(given.toArray())
-    of = catalyst.catalog.CatalogTable
-    members = [
-        catalyst.TableIdentifier(root),
-        catalyst.catalog.CatalogTableType.EXTERNAL(),
-        catalyst.catalog.CatalogStorageFormat.empty(),
+    columns = {own: dict(estimates.columns.get(name, {})) for own, name in names.items()}
+    for known in filter(None, columns.values()):
+        known["nullCount"] = str(round(int(known["nullCount"]) * share))
+    statistics = catalog_statistics(jvm, relation.sizeInBytes(), round(estimates.rows * share), columns)
+    members = list(made.members)
+    members[0], members[_SCHEMA], members[_STATS] = (
+        made.identifier(root),
         relation.schema(),
-    ]
-    defaults = [getattr(of, f"apply$default${number}")() for number in range(len(members) + 1, _STATS)]
-    table = jvm.filled(of, *members, *defaults, view.scala.Option.apply(statistics))
-    plan = jvm.companion(view.org.apache.spark.sql.execution.datasources, "LogicalRelation").apply(relation, table)
-    return frame_of(frame.sparkSession, plan)
+        made.some.apply(statistics),
+    )
+    return frame_of(frame.sparkSession, made.relation.apply(relation, made.table(*members)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Makers:
+    """What makes a table of a catalog in a JVM. To find it takes a hundred requests.
+
+    Attributes:
+        statistics: The reader of the text of a CatalogStatistics.
+        identifier: The class TableIdentifier.
+        table: The class CatalogTable.
+        members: The members of a table. Those of a scan take the places of the name, the schema and the statistics.
+        some: The class Option.
+        relation: The companion object of LogicalRelation.
+    """
+
+    statistics: Any
+    identifier: Any
+    table: Any
+    members: tuple[Any, ...]
+    some: Any
+    relation: Any
+
+
+@lru_cache(1)
+def _makers(view: Any) -> _Makers:
+    catalyst, jackson = view.org.apache.spark.sql.catalyst, view.com.fasterxml.jackson
+    catalog, datasources = catalyst.catalog, view.org.apache.spark.sql.execution.datasources
+    mapper = jackson.databind.ObjectMapper()
+    mapper.registerModule(Jvm.companion(jackson.module.scala, "DefaultScalaModule"))
+    given = None, catalog.CatalogTableType.EXTERNAL(), catalog.CatalogStorageFormat.empty(), None
+    return _Makers(
+        statistics=mapper.readerFor(java_class(catalog.CatalogStatistics)),
+        identifier=catalyst.TableIdentifier,
+        table=catalog.CatalogTable,
+        members=tuple(Jvm.members(catalog.CatalogTable, *given)),
+        some=view.scala.Option,
+        relation=Jvm.companion(datasources, "LogicalRelation"),
+    )

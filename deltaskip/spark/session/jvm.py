@@ -145,14 +145,17 @@ class Jvm:
         )
 
     def filled(self, of: Any, *given: Any) -> Any:
-        """Return an object of a case class, with defaults for the parameters that are not given.
+        """Return an object of a case class, with defaults for the parameters that are not given."""
+        return of(*self.members(of, *given))
+
+    @staticmethod
+    def members(of: Any, *given: Any) -> list[Any]:
+        """Return the arguments of a case class: the given ones, and defaults for the others.
 
         Releases of Spark add parameters at the end.
         """
-        constructors = java_class(of).getConstructors()
-        arity = max(len(each.getParameterTypes()) for each in constructors)
-        rest = (getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1))
-        return of(*given, *rest)
+        arity = max(len(each.getParameterTypes()) for each in java_class(of).getConstructors())
+        return [*given, *(getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1))]
 
     def function(self, interface: str, of: Any, name: str, *parameters: Any) -> Any:
         """Return a method as an object with one abstract method, so that the JVM applies it to many values in one call.
@@ -168,7 +171,8 @@ class Jvm:
         handle = lang.invoke.MethodHandles.publicLookup().unreflect(method)
         return lang.invoke.MethodHandleProxies.asInterfaceInstance(lang.Class.forName(interface), handle)
 
-    def companion(self, package: Any, name: str) -> Any:
+    @staticmethod
+    def companion(package: Any, name: str) -> Any:
         """Return the companion object of a class of Scala."""
         return getattr(getattr(package, f"{name}$"), "MODULE$")
 
