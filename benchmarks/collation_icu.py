@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from benchmarks.sizes import sized
 from deltaskip.sparkexpr.collations.collation_id import CollationId
-from deltaskip.sparkexpr.collations.icu import IcuCollation, icu_collation
 from deltaskip.sparkexpr.collations.libraries import icu_library
 from deltaskip.sparkexpr.collations.lookup import collation
+from deltaskip.sparkexpr.collations.spark_data import IcuCollation, icu_collation
 from deltaskip.sparkexpr.kernels.key_column import KeyColumn
 from deltaskip.sparkexpr.kernels.lane import and_lanes
 

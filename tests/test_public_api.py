@@ -104,7 +104,7 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 
 # What a first plan of a table on a local disk does not need, and what takes longest to import.
 _NOT_PLANNING = {
-    "click", "deltaskip.sparkexpr.collations.icu", "deltaskip.sparkexpr.evaluation.columns",
+    "click", "deltaskip.sparkexpr.collations.spark_data", "deltaskip.sparkexpr.evaluation.columns",
     "deltaskip.sparkexpr.functions.function_table", "deltaskip.log.checkpoint.write",
     "deltaskip.skipping.explain.explain", "deltaskip.skipping.proofs.generated", "deltaskip.spark",
     "deltaskip.stats.footer", "deltaskip.storage.hadoop", "deltaskip.storage.remote", "deltaskip.table.detail",

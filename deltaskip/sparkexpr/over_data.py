@@ -12,8 +12,8 @@ from deltaskip.doors import door, first_line
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.collations.lookup import SPARK_VERSION
 from deltaskip.sparkexpr.collations.named_collations import Collations
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
 from deltaskip.sparkexpr.column import ColumnExpr
 from deltaskip.sparkexpr.evaluation.rows import left_to_spark, parts_left_to_spark
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound

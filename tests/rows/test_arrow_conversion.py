@@ -18,7 +18,7 @@ from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
+from deltaskip.sparkexpr.collations.lookup import SPARK_VERSION
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import from_arrow
 from deltaskip.sparkexpr.types.arrow import arrow_type

@@ -10,7 +10,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import EvaluationError, parse_sql
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
+from deltaskip.sparkexpr.collations.lookup import SPARK_VERSION
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.values.floats import nearest_float

@@ -4,19 +4,21 @@ from . import lookup
 from .collation import Collation
 from .collation_id import LCASE, CollationId, is_utf8_binary, spark_collation, spark_equal, spark_name
 from .libraries import refused_icu_files
-from .lookup import AvailableCollations, available_collations, find
-from .named_collations import Collations
-from .versions import (
+from .lookup import (
     DOMAIN,
     SPARK_VERSION,
     UNKNOWN_VERSION,
     WRITE_VERSIONS,
+    AvailableCollations,
+    available_collations,
     domain_members,
+    find,
     how_to_get,
     installed_spark_version,
     kept_versions,
     write_versions,
 )
+from .named_collations import Collations
 
 __all__ = [
     "DOMAIN",

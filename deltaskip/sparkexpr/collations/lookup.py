@@ -1,4 +1,6 @@
-"""Looks up collations by identifier and exact version, and lists the versions that this process can evaluate.
+"""Looks up collations by name, or by identifier and exact version, and lists the versions that can be evaluated here.
+
+A version is that of Spark, one that writers keep, or that of an ICU library.
 
 # COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation that is
 # identical to the one specified in the filtering operation in all aspects, including the collation version."
@@ -6,14 +8,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Protocol
+
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
+from deltaskip.extras import install_command
 from deltaskip.fork_safety import new_lock
+from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 from deltaskip.sparkexpr.collations.collation import Collation
 from deltaskip.sparkexpr.collations.collation_id import CollationId
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION, how_to_get
 
 _PROVIDERS = ("icu", "spark")
 
@@ -121,8 +127,8 @@ def _made(wanted: CollationId, provider: str, version: str) -> Collation:
         from deltaskip.sparkexpr.collations.spark_order import spark_order
 
         return spark_order(wanted)
-    from deltaskip.sparkexpr.collations.icu import icu_collation
     from deltaskip.sparkexpr.collations.libraries import icu_libraries, icu_library
+    from deltaskip.sparkexpr.collations.spark_data import icu_collation
 
     library = icu_library(version)
     if library is None:
@@ -144,3 +150,70 @@ def _default_version(provider: str) -> str:
             "No ICU library is available: install pyicu-wheels, or set DELTASKIP_ICU_PATH to a folder with libicui18n."
         )
     return newest
+
+
+SPARK_VERSION = "77.1"
+"""The collation version of Spark 4.1 for both providers."""
+
+UNKNOWN_VERSION = "unknown"
+"""The collation version of a session that does not report it."""
+
+_PACKAGES = {
+    "77.1": "run: pip install 'pyicu-wheels==2.15.*'",
+    "78.3": f"run: {install_command('spark', 'icu4py')}",
+    "76.1": "run: pip install --no-deps --target FOLDER pyicu-wheels==2.14, and set DELTASKIP_ICU_PATH to "
+    "FOLDER/pyicu_wheels.libs; where PySpark 4.0 is installed, its own data is used",
+}
+_OTHERWISE = "set DELTASKIP_ICU_PATH to the folder of its libicui18n, or call deltaskip.register_icu with it"
+DOMAIN = "collations"
+WRITE_VERSIONS = "writeVersions"
+
+
+def installed_spark_version() -> str:
+    """The collation version of the Spark in SPARK_HOME or of the installed PySpark; without either, SPARK_VERSION."""
+    from deltaskip.sparkexpr.collations.spark_data import spark_jar
+
+    jar = spark_jar()
+    return SPARK_VERSION if jar is None else jar.version
+
+
+def how_to_get(version: str) -> str:
+    """An instruction to install ICU of this version, which can follow a colon."""
+    return _PACKAGES.get(version, _OTHERWISE)
+
+
+class _Domain(Protocol):
+    @property
+    def configuration(self) -> str:
+        """The domain's configuration."""
+        ...
+
+
+def kept_versions(domains: Mapping[str, _Domain]) -> dict[str, tuple[str, ...]]:
+    """The versions that the writers of a table with these metadata domains keep, by collation (see write_versions)."""
+    domain = domains.get(DOMAIN)
+    return write_versions(None if domain is None else domain.configuration)
+
+
+def domain_members(configuration: str | None) -> dict[str, Any]:
+    """The members of the domain's configuration; empty if it is missing or damaged."""
+    try:
+        found = parse_json(configuration) if configuration else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_versions(configuration: str | None) -> dict[str, tuple[str, ...]]:
+    """The versions that the domain lists, by collation in the domain's spelling, without malformed entries.
+
+    # COLLATIONS RFC: "Clients are allowed to ignore the hints."
+    """
+    versions = domain_members(configuration).get(WRITE_VERSIONS)
+    if not isinstance(versions, dict):
+        return {}
+    return {
+        name: tuple(version for version in listed if isinstance(version, str) and version)
+        for name, listed in versions.items()
+        if isinstance(listed, list)
+    }

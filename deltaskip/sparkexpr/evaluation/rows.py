@@ -20,7 +20,7 @@ from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.sparkexpr.values.casts import cast_value, try_cast_value
-from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.comparisons import compare_values
 from deltaskip.sparkexpr.values.strings import cased, elements_in, like
 
 # The most elements, at every depth, of one array, and of the arrays that functions make for one value.

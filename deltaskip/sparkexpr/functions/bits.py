@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.by_value import value_function
-from deltaskip.sparkexpr.functions.function import Function, Typed, by_row, exactly, takes
+from deltaskip.sparkexpr.functions.function import Function, Typed, by_row, exactly, takes, value_function
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.number_steps import bits_turned, of_one, shifted_left

@@ -20,7 +20,7 @@ from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
-from deltaskip.sparkexpr.functions.array_sets import ARRAY_SETS
+from deltaskip.sparkexpr.functions.array_sets import ARRAY_SETS, SEQUENCES
 from deltaskip.sparkexpr.functions.array_types import (
     array_to,
     array_type,
@@ -30,10 +30,8 @@ from deltaskip.sparkexpr.functions.array_types import (
     taken_elements,
     with_value,
 )
-from deltaskip.sparkexpr.functions.elements import ELEMENTS
+from deltaskip.sparkexpr.functions.elements import ELEMENTS, MAPS
 from deltaskip.sparkexpr.functions.function import by_row
-from deltaskip.sparkexpr.functions.maps import MAPS
-from deltaskip.sparkexpr.functions.sequences import SEQUENCES
 from deltaskip.sparkexpr.functions.text import TEXT, concat_ws
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
@@ -42,7 +40,7 @@ from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, filled, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.order import compare_values, extreme
+from deltaskip.sparkexpr.values.comparisons import compare_values, extreme
 from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS
 
 

@@ -24,8 +24,7 @@ from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.comparisons import signs_of_rows
-from deltaskip.sparkexpr.values.order import extreme
+from deltaskip.sparkexpr.values.comparisons import extreme, signs_of_rows
 
 
 def _coalesce_signature(args: tuple[n.Node, ...]) -> function.Typed:

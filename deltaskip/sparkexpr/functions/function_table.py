@@ -14,12 +14,10 @@ from functools import partial
 from deltaskip.sparkexpr.functions.bits import BITS
 from deltaskip.sparkexpr.functions.collections import COLLECTIONS
 from deltaskip.sparkexpr.functions.conditions import CONDITIONS
-from deltaskip.sparkexpr.functions.encodings import ENCODINGS
+from deltaskip.sparkexpr.functions.encodings import ENCODINGS, HASHING
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Present, Replaced
-from deltaskip.sparkexpr.functions.hashing import HASHING
 from deltaskip.sparkexpr.functions.jsons import JSONS
 from deltaskip.sparkexpr.functions.lambdas import LAMBDAS
-from deltaskip.sparkexpr.functions.masking import MASKING
 from deltaskip.sparkexpr.functions.number_formats import NUMBER_FORMATS
 from deltaskip.sparkexpr.functions.numbers import NUMBERS
 from deltaskip.sparkexpr.functions.patterns import PATTERNS
@@ -27,6 +25,7 @@ from deltaskip.sparkexpr.functions.printf import PRINTF
 from deltaskip.sparkexpr.functions.rounding import ROUNDING
 from deltaskip.sparkexpr.functions.shapes import SHAPES
 from deltaskip.sparkexpr.functions.text import TEXT
+from deltaskip.sparkexpr.functions.text_parts import MASKING
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
 from deltaskip.sparkexpr.functions.time_making import TIME_MAKING
 from deltaskip.sparkexpr.functions.time_sums import TIME_SUMS

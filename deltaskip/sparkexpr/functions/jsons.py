@@ -21,8 +21,8 @@ from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.elements import made_map
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast
-from deltaskip.sparkexpr.functions.maps import made_map
 from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from deltaskip.sparkexpr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.array_types import side_by_side, taken_elements
+from deltaskip.sparkexpr.functions.elements import built_map, made_map
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables, by_row
-from deltaskip.sparkexpr.functions.maps import built_map, made_map
 from deltaskip.sparkexpr.nodes import Call, Lambda, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t

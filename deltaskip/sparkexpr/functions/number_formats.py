@@ -18,7 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
-from deltaskip.sparkexpr.functions.by_value import by_value, value_function
+from deltaskip.sparkexpr.functions.function import by_value, value_function
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t

@@ -23,7 +23,7 @@ from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arithmetic import FEW_DIGITS, ROUNDINGS, rounded, whole
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.float_digits import EXACT_POWER, units_of
+from deltaskip.sparkexpr.values.floats import EXACT_POWER, units_of
 
 # The decimal types to which floor and ceil with a scale cast other types.
 _AS_DECIMAL: Mapping[t.DataType, t.DecimalType] = {

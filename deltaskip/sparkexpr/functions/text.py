@@ -22,7 +22,7 @@ from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.functions import function as f
-from deltaskip.sparkexpr.functions.by_value import by_value, value_function
+from deltaskip.sparkexpr.functions.function import by_value, value_function
 from deltaskip.sparkexpr.functions.text_parts import TEXT_PARTS, nothing
 from deltaskip.sparkexpr.kernels.text_matches import likes
 from deltaskip.sparkexpr.kernels.text_parts import capitalized, has_parts

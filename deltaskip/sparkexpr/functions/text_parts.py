@@ -1,23 +1,27 @@
-"""Functions of parts of strings and binary: positions, slices, delimiters, replacement of characters, soundex.
+"""Functions of parts of strings and binary: positions, slices, delimiters, replacement of characters, soundex, mask.
 
-# Spark 4.1, UTF8String, stringExpressions.scala
+# Spark 4.1, UTF8String, stringExpressions.scala, maskExpressions.scala
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import shown
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
-from deltaskip.sparkexpr.functions.by_value import value_function
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast, value_function
 from deltaskip.sparkexpr.kernels.text_matches import places_in_lists
 from deltaskip.sparkexpr.kernels.text_parts import before_delimiter, byte_slices, located, part_between, translated
 from deltaskip.sparkexpr.kernels.text_rows import slices
+from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.preimages import text_steps as preimages
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID
@@ -25,6 +29,7 @@ from deltaskip.sparkexpr.values import strings
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, changed_together, column, constant
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 # Longer results are computed one by one, within the limit of `strings`.
@@ -287,4 +292,63 @@ TEXT_PARTS: Mapping[str, function.FunctionRow] = {
     "elt": function.Function(_elt_signature, function.by_row(_elt), False, by_column=_elt_column),
     "levenshtein": value_function(_levenshtein_signature, _levenshtein),
     "soundex": value_function(function.exactly(STRING, STRING), strings.soundex),
+}
+
+
+_DEFAULTS = ("X", "x", "n", None)
+_KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
+
+
+def _signature(args: tuple[Node, ...]) -> Typed:
+    """Accept a string, and for each class of characters a constant character, or NULL to keep the characters."""
+    typed = uncast(5, optional=4)(args)
+    return typed if typed is not None and all(map(_is_mask, typed[0][1:])) else None
+
+
+def _is_mask(node: Node) -> bool:
+    if not isinstance(node, Literal):
+        return False
+    return node.value is None or (isinstance(node.value, str) and len(node.value) == 1 and node.value <= "\uffff")
+
+
+def _compute(text: str | None, *given: str | None) -> object:
+    masks = (*given, *_DEFAULTS[len(given) :])
+    return None if text is None else "".join([_mask(character, masks) for character in text])
+
+
+def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    masks = _Masks((*map(constant, args[1:]), *_DEFAULTS[len(args) - 1 :]))
+    try:
+        return changed_together(column(args[0]), lambda text: text.translate(masks), "\0")
+    except Undecided as error:
+        # Row-by-row evaluation finds the strings that only Spark can mask.
+        raise NotByColumn from error
+
+
+class _Masks(dict[int, str]):
+    """The replacement of each code point; NUL stays NUL."""
+
+    def __init__(self, masks: tuple[str | None, ...]) -> None:
+        super().__init__({0: "\0"})
+        self.masks = masks
+
+    def __missing__(self, point: int) -> str:
+        found = self[point] = _mask(chr(point), self.masks)
+        return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _mask(character: str, masks: tuple[str | None, ...]) -> str:
+    """The replacement of a character. Java masks each half of a surrogate pair as a character other than a letter."""
+    if character > "\uffff":
+        return character if masks[3] is None else 2 * masks[3]
+    category = unicodedata.category(character)
+    if category != unicodedata.ucd_3_2_0.category(character) or category == "Cn":
+        raise Undecided(f"Whether {shown(character)} is a letter depends on the version of Unicode.")
+    mask = masks[_KINDS.get(category, 3)]
+    return character if mask is None else mask
+
+
+MASKING: Mapping[str, FunctionRow] = {
+    "mask": Function(_signature, by_row(_compute), False, by_column=_column),
 }

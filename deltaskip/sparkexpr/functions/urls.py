@@ -18,7 +18,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided, value_or_null
 from deltaskip.sparkexpr.functions import function
-from deltaskip.sparkexpr.functions.by_value import value_function
+from deltaskip.sparkexpr.functions.function import value_function
 from deltaskip.sparkexpr.preimages.monotone import injective
 from deltaskip.sparkexpr.types.data_types import STRING
 from deltaskip.sparkexpr.values import vectors as v

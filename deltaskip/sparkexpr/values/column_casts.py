@@ -21,7 +21,7 @@ from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside, conformed
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, filled, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
-from deltaskip.sparkexpr.values.float_digits import decimals_of, float_texts
+from deltaskip.sparkexpr.values.floats import decimals_of, float_texts
 from deltaskip.sparkexpr.values.time_columns import DATES_FROM, DATES_TO, time_texts
 from deltaskip.sparkexpr.values.zones import instants, local_times, near_limits
 

@@ -1,8 +1,15 @@
-"""Comparisons of whole columns, and equality of nested values, where NULL is equal to NULL."""
+"""Spark's order of two values of one type, and comparisons of whole columns.
+
+Arrays and structs are compared by their elements and fields, where NULL is the least, and arrays then by length. For
+equality of nested values NULL is equal to NULL.
+
+# Spark 4.1, PhysicalArrayType, PhysicalStructType
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,9 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, FLOATING, DataType
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, true_rows
+from deltaskip.sparkexpr.values.floats import compare_floats
 from deltaskip.sparkexpr.values.lists import Lists, lists_of
+from deltaskip.sparkexpr.values.strings import compare_strings
 from deltaskip.sparkexpr.values.vectors import Values, as_array, is_constant, ordered_floats
 
 ARROW_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -113,3 +123,39 @@ def _signs(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt
     above, below = (true_rows(each) for each in (pc.greater(left, right), pc.less(left, right)))
     signs_of_values: npt.NDArray[np.int8] = above.astype(np.int8) - below.astype(np.int8)
     return signs_of_values
+
+
+def extreme(values: Iterable[object], sign: int) -> object:
+    """The first greatest value if `sign` is 1, the first least if it is -1; NULLs are ignored. NULL of no values."""
+    found = None
+    for value in values:
+        if value is not None and (found is None or compare_values(value, found) == sign):
+            found = value
+    return found
+
+
+def compare_values(left: object, right: object) -> int:
+    """-1, 0 or 1 for two values of one type in Spark's order: bytes unsigned, strings by UTF-8, NaN greatest."""
+    match left, right:
+        case (float(), float()):
+            return compare_floats(left, right)
+        case (str(), str()):
+            return compare_strings(left, right)
+        case (bytes(), bytes()):
+            return (left > right) - (left < right)
+        case (int(), int()):
+            return (left > right) - (left < right)
+        case (Decimal(), Decimal()):
+            return (left > right) - (left < right)
+        case (tuple(), tuple()):
+            return _compare_each(left, right)
+    raise Undecided(f"{left!r} and {right!r} cannot be compared.")
+
+
+def _compare_each(left: tuple[object, ...], right: tuple[object, ...]) -> int:
+    for one, other in zip(left, right, strict=False):
+        some_null = one is None or other is None
+        found = (other is None) - (one is None) if some_null else compare_values(one, other)
+        if found:
+            return found
+    return (len(left) > len(right)) - (len(left) < len(right))

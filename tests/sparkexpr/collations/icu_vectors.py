@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from deltaskip.sparkexpr.collations.icu import IcuCollation
 from deltaskip.sparkexpr.collations.libraries import icu_library
 from deltaskip.sparkexpr.collations.lookup import collation
+from deltaskip.sparkexpr.collations.spark_data import IcuCollation
 from tests.corpus import SHARED
 
 FOLDER = SHARED / "collation"

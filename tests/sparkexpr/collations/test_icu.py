@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.sparkexpr.collations.collation_id import parse_name
-from deltaskip.sparkexpr.collations.icu import IcuCollation
 from deltaskip.sparkexpr.collations.lookup import collation
+from deltaskip.sparkexpr.collations.spark_data import IcuCollation
 from deltaskip.sparkexpr.kernels.key_column import KeyColumn
 from tests.each import refuses
 from tests.extent import extent

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.sparkexpr.collations.icu import IcuCollation
+from deltaskip.sparkexpr.collations.spark_data import IcuCollation
 from tests.looped import looped
 from tests.sparkexpr.collations.icu_vectors import collation_of, icu, order_files, rows, strings
 

@@ -14,13 +14,14 @@ import pytest
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType
 from deltaskip.sparkexpr.collations import libraries
 from deltaskip.sparkexpr.collations.libraries import (
+    fault,
     find_icu_files,
     icu_libraries,
     icu_library,
+    key_digest,
     refused_icu_files,
     register_icu,
 )
-from deltaskip.sparkexpr.collations.library_check import fault, key_digest
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator
 from tests.each import refuses
 
@@ -196,9 +197,9 @@ def test_a_damaged_library_is_refused_and_the_others_serve(
 
 
 def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.sparkexpr.collations import library_check
+    from deltaskip.sparkexpr.collations import libraries
 
-    monkeypatch.setitem(library_check._DIGESTS, "77.1", "0" * 32)
+    monkeypatch.setitem(libraries._DIGESTS, "77.1", "0" * 32)
     assert icu_library("77.1") is None
     assert "77.1" not in icu_libraries()
     reason = next(text for path, text in refused_icu_files().items() if not path.endswith(".jar"))
@@ -214,12 +215,12 @@ def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monke
     ],
 )
 def test_the_check_finds_what_is_wrong(table: str, wrong: object, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.sparkexpr.collations import library_check
+    from deltaskip.sparkexpr.collations import libraries
 
     library = icu_library("77.1")
     assert library is not None
     assert fault(library) is None
-    monkeypatch.setattr(library_check, table, wrong)
+    monkeypatch.setattr(libraries, table, wrong)
     found = fault(library)
     assert found is not None
     assert reason in found

@@ -10,8 +10,7 @@ import deltaskip as ds
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 from deltaskip.sparkexpr.collations import libraries, lookup
 from deltaskip.sparkexpr.collations.collation_id import CollationId
-from deltaskip.sparkexpr.collations.lookup import available_collations, collation, find
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
+from deltaskip.sparkexpr.collations.lookup import SPARK_VERSION, available_collations, collation, find
 from tests.each import refuses
 from tests.looped import looped
 

@@ -7,13 +7,23 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from deltaskip.sparkexpr.collations import libraries, library_check
+from deltaskip.sparkexpr.collations import libraries
 from deltaskip.sparkexpr.collations.collation_id import CollationId
-from deltaskip.sparkexpr.collations.icu import IcuCollation, icu_collation
-from deltaskip.sparkexpr.collations.icu_data import swapped
-from deltaskip.sparkexpr.collations.libraries import icu_libraries, icu_library, refused_icu_files
-from deltaskip.sparkexpr.collations.library_check import data_fault, key_digest
-from deltaskip.sparkexpr.collations.spark_data import SparkJar, library_with_data, spark_jar
+from deltaskip.sparkexpr.collations.libraries import (
+    data_fault,
+    icu_libraries,
+    icu_library,
+    key_digest,
+    refused_icu_files,
+)
+from deltaskip.sparkexpr.collations.spark_data import (
+    IcuCollation,
+    SparkJar,
+    icu_collation,
+    library_with_data,
+    spark_jar,
+    swapped,
+)
 from deltaskip.sparkexpr.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.sparkexpr.kernels.icu_order import compare_texts
 from tests.each import refuses
@@ -170,7 +180,7 @@ def test_a_jar_with_other_data_is_refused(
 def test_a_version_whose_keys_are_not_known_is_refused(
     without_77: libraries._Process, jar: SparkJar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(library_check._DIGESTS, "77.1")
+    monkeypatch.delitem(libraries._DIGESTS, "77.1")
     assert icu_library("77.1") is None
     assert "the sort keys of ICU 77.1 are not known" in refused_icu_files()[jar.path]
 

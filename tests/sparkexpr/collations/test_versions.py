@@ -11,8 +11,7 @@ import pytest
 
 from deltaskip.errors import CollationUnavailable
 from deltaskip.sparkexpr.collations import spark_data
-from deltaskip.sparkexpr.collations.lookup import find
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION, how_to_get, installed_spark_version
+from deltaskip.sparkexpr.collations.lookup import SPARK_VERSION, find, how_to_get, installed_spark_version
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.table.table import DeltaTable
 from tests.builder import TableBuilder, add

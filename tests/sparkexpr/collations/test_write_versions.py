@@ -2,7 +2,7 @@
 
 import pytest
 
-from deltaskip.sparkexpr.collations.versions import write_versions
+from deltaskip.sparkexpr.collations.lookup import write_versions
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
+from deltaskip.sparkexpr.collations.lookup import SPARK_VERSION
 from deltaskip.sparkexpr.evaluation import batch, evaluate
 from deltaskip.sparkexpr.evaluation import columns as columns_module
 from deltaskip.sparkexpr.evaluation.columns import Evaluator, never_fails

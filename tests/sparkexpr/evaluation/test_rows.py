@@ -16,7 +16,7 @@ from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.evaluation import deterministic, evaluate
 from deltaskip.sparkexpr.nodes import Compare, FieldRef, In, Like, Literal, Not, StartsWith
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
-from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.comparisons import compare_values
 from deltaskip.sparkexpr.values.strings import like
 from tests.each import each, refuses
 from tests.sparkexpr.predicates import SCHEMA
