@@ -10,10 +10,10 @@ have the columns of TPC-H that the queries name, random values, and so many line
 installed catalog. `joins` runs ten by the same with the statistics of columns (`spark.sql.cbo.enabled` and
 `joinReorder`) and without. delta-spark refuses ANALYZE TABLE, but uses what its entry in Spark's catalog has: that gets
 what ANALYZE TABLE … FOR ALL COLUMNS finds in the same files as a table of Parquet. `changes` runs UPDATE and MERGE in
-Spark's own SQL, each on a copy of a table. Runs alternate, the first round warms up and is not counted, and answers must be
-equal. The report shows medians and the ratios of the best runs, for queries whether the joins of the plans that ran
-have the same kinds, keys and build sides, and for joins whether those with statistics have, and in the same order. With
-`--processor` it shows seconds of the processor, of this process and of the JVM.
+Spark's own SQL, each on a copy of a table. Runs alternate, the first round warms up and is not counted, and answers
+must be equal. The report shows medians and the ratios of the best runs, for queries whether the joins of the plans that
+ran have the same kinds, keys and build sides, and for joins whether those with statistics have, and in the same order.
+With `--processor` it shows seconds of the processor, of this process and of the JVM.
 """
 
 from __future__ import annotations
