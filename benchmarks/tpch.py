@@ -1,17 +1,19 @@
 """Joins of eight tables as those of TPC-H, beside delta-spark, in one session.
 
     python -m benchmarks.tpch [--rows 600000] [--rounds 5] [--folder DIR] [--only NAME ...]
-                              [--part queries joins changes]
+                              [--part queries joins changes] [--processor]
 
 It needs Java and DELTASKIP_DELTA_JARS, the folder with the jars of delta-spark (`.ci/run` lists them). The tables
 have the columns of TPC-H that the queries name, random values, and so many line items; the queries are in its spirit.
 
 `queries` runs each by delta-spark, by `deltaskip.sql` over views of `register_view`, and by Spark's own SQL over an
-installed catalog. `joins` runs ten by the latter two with the statistics of columns (`spark.sql.cbo.enabled` and
-`joinReorder`) and without. `changes` runs UPDATE and MERGE in Spark's own SQL, each on a copy of a table. Runs
-alternate, the first round warms up and is not counted, and answers must be equal. The report shows medians and the
-ratios of the best runs, and for queries whether the joins of the plans that ran have the same kinds, keys and build
-sides.
+installed catalog. `joins` runs ten by the same with the statistics of columns (`spark.sql.cbo.enabled` and
+`joinReorder`) and without. delta-spark refuses ANALYZE TABLE, but uses what its entry in Spark's catalog has: that gets
+what ANALYZE TABLE … FOR ALL COLUMNS finds in the same files as a table of Parquet. `changes` runs UPDATE and MERGE in
+Spark's own SQL, each on a copy of a table. Runs alternate, the first round warms up and is not counted, and answers
+must be equal. The report shows medians and the ratios of the best runs, for queries whether the joins of the plans that
+ran have the same kinds, keys and build sides, and for joins whether those with statistics have, and in the same order.
+With `--processor` it shows seconds of the processor, of this process and of the JVM.
 """
 
 from __future__ import annotations
@@ -88,26 +90,30 @@ QUERIES = {
     "1 FROM {orders} WHERE o_customer = c_key AND o_date > DATE'1997-01-01') GROUP BY 1",
 }
 
-# The tables are in an order in which a filter comes late.
+# The tables are in an order in which a filter comes late. Filters are on columns that are no keys, so that Spark infers
+# no filter of the other tables; those of the first take few rows of a table, that of the last nearly all.
 JOINS = {
-    "customers of a key": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {customer} ON o_customer = c_key "
-    "WHERE c_key < 50",
-    "orders of a day": "{lineitem} JOIN {partsupp} ON l_part = ps_part AND l_supplier = ps_supplier JOIN "
-    "{orders} ON l_order = o_key WHERE o_date = DATE'1995-01-01'",
-    "one part": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {part} ON l_part = p_key WHERE p_key = 77",
-    "parts of a range": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {part} ON l_part = p_key WHERE "
-    "p_key BETWEEN 100 AND 140",
-    "one supplier": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {supplier} ON l_supplier = s_key WHERE s_key = 5",
-    "one nation of customers": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {customer} ON o_customer = c_key "
-    "JOIN {nation} ON c_nation = n_key WHERE n_key = 3",
-    "a part and its stock": "{lineitem} JOIN {partsupp} ON l_part = ps_part AND l_supplier = ps_supplier JOIN "
-    "{part} ON ps_part = p_key WHERE p_key = 5",
-    "stock and orders of a part": "{lineitem} JOIN {partsupp} ON l_part = ps_part AND l_supplier = ps_supplier JOIN "
-    "{orders} ON l_order = o_key JOIN {part} ON l_part = p_key WHERE p_key < 20",
-    "days of a supplier": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {supplier} ON l_supplier = s_key "
-    "WHERE s_key < 9 AND o_date < DATE'1992-03-01'",
-    "balance of a customer": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {customer} ON o_customer = c_key "
-    "JOIN {part} ON l_part = p_key WHERE c_key < 9",
+    "a day of orders": "{lineitem} JOIN {partsupp} ON l_part = ps_part AND l_supplier = ps_supplier JOIN {orders} ON "
+    "l_order = o_key WHERE o_date = DATE'1995-01-01'",
+    "a type and size of parts": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {part} ON l_part = p_key WHERE "
+    "p_type = 'type 3' AND p_size = 4",
+    "rich customers": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {customer} ON o_customer = c_key WHERE "
+    "c_balance > 9990",
+    "a name and its stock": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {partsupp} ON l_part = ps_part AND "
+    "l_supplier = ps_supplier JOIN {part} ON ps_part = p_key WHERE p_name = 'name 7' AND p_size = 4",
+    "a segment of a nation": "{lineitem} JOIN {part} ON l_part = p_key JOIN {orders} ON l_order = o_key JOIN "
+    "{customer} ON o_customer = c_key JOIN {nation} ON c_nation = n_key WHERE n_name = 'nation 3' AND "
+    "c_segment = 'segment 2'",
+    "a week of shipments": "{orders} JOIN {customer} ON o_customer = c_key JOIN {lineitem} ON l_order = o_key WHERE "
+    "l_ship BETWEEN DATE'1995-03-01' AND DATE'1995-03-07' AND l_quantity = 50",
+    "stock that is nearly gone": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {partsupp} ON l_part = ps_part AND "
+    "l_supplier = ps_supplier WHERE ps_quantity < 20",
+    "three dimensions": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {customer} ON o_customer = c_key JOIN "
+    "{supplier} ON l_supplier = s_key JOIN {part} ON l_part = p_key WHERE c_segment = 'segment 1' AND s_nation = 3 "
+    "AND p_size < 3",
+    "great orders": "{lineitem} JOIN {part} ON l_part = p_key JOIN {orders} ON l_order = o_key WHERE "
+    "o_priority = 'priority 1' AND o_total > 99900",
+    "nearly all parts": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {part} ON l_part = p_key WHERE p_size > 1",
 }
 CHANGES = {
     "UPDATE of 1 % of the rows": "UPDATE {orders} SET o_priority = '9' WHERE o_key % 100 = 7",
@@ -216,21 +222,32 @@ def write_tables(folder: Path, rows: int) -> None:
 
 
 def joins_of(frame: Any) -> list[str]:
-    """The joins of the plan that ran, with their keys and build sides, without the ids of columns."""
+    """The joins of the plan that ran, the last first, with their keys and build sides, without the ids of columns."""
     plan = str(frame._jdf.queryExecution().executedPlan().toString())
     final = plan.partition("== Initial Plan ==")[0]
-    return sorted(re.sub(r"#\d+L?", "", found) for found in _JOIN.findall(final))
+    return [re.sub(r"#\d+L?", "", found) for found in _JOIN.findall(final)]
 
 
-def alternating(runs: Mapping[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, list[float]], dict[str, Any]]:
+Clock = Callable[[], float]
+
+
+def processor_clock(spark: Any) -> Clock:
+    """The seconds of the processor that this process and its JVM have used."""
+    status, ticks = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat"), os.sysconf("SC_CLK_TCK")
+    return lambda: time.process_time() + sum(map(int, status.read_text().rpartition(")")[2].split()[11:13])) / ticks
+
+
+def alternating(
+    runs: Mapping[str, Callable[[], Any]], rounds: int, clock: Clock
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
     """The seconds of each run, in every round but the first, and what each returned in the last round."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     found: dict[str, Any] = {}
     for turn in range(rounds + 1):
         for name, run in runs.items():
-            start = time.perf_counter()
+            start = clock()
             found[name] = run()
-            seconds[name] += [time.perf_counter() - start] * bool(turn)
+            seconds[name] += [clock() - start] * bool(turn)
     return seconds, found
 
 
@@ -273,7 +290,7 @@ def engines(spark: Any, folder: Path) -> dict[str, Callable[[str], Any]]:
     }
 
 
-def run_queries(makers: dict[str, Callable[[str], Any]], rounds: int, only: list[str]) -> None:
+def run_queries(makers: dict[str, Callable[[str], Any]], rounds: int, only: list[str], clock: Clock) -> None:
     """Run each query by each engine."""
     report = Report([*makers], {f"delta-spark ÷ {name}": ("delta-spark", name) for name in ("views", "installed")})
     for name, text in QUERIES.items():
@@ -285,9 +302,9 @@ def run_queries(makers: dict[str, Callable[[str], Any]], rounds: int, only: list
             frames[engine] = makers[engine](text)
             return sorted(map(str, frames[engine].collect()))
 
-        seconds, found = alternating({engine: lambda engine=engine: run(engine) for engine in makers}, rounds)
+        seconds, found = alternating({engine: lambda engine=engine: run(engine) for engine in makers}, rounds, clock)
         assert all(each == found["delta-spark"] for each in found.values()), f"query {name}: {found}"
-        plans = {engine: joins_of(frame) for engine, frame in frames.items()}
+        plans = {engine: sorted(joins_of(frame)) for engine, frame in frames.items()}
         others = [engine for engine, plan in plans.items() if plan != plans["delta-spark"]]
         for engine in others:
             print(f"query {name}, {engine}: {plans[engine]}\nbut delta-spark: {plans['delta-spark']}")
@@ -295,32 +312,55 @@ def run_queries(makers: dict[str, Callable[[str], Any]], rounds: int, only: list
     report.end()
 
 
-def run_joins(spark: Any, makers: dict[str, Callable[[str], Any]], rounds: int, only: list[str]) -> None:
+def analyzed(spark: Any, folder: Path) -> Callable[[str], Any]:
+    """What makes the DataFrame of a query of delta-spark with the statistics of ANALYZE TABLE."""
+    tables, of = spark._jsparkSession.sessionState().catalog(), spark._jvm.org.apache.spark.sql.catalyst.TableIdentifier
+    spark.conf.set("spark.databricks.delta.formatCheck.enabled", "false")
+    for name in _NAMES:
+        spark.sql(f"CREATE TABLE p_{name} USING parquet LOCATION '{folder / name}'")
+        spark.sql(f"ANALYZE TABLE p_{name} COMPUTE STATISTICS FOR ALL COLUMNS")
+        spark.sql(f"CREATE TABLE a_{name} USING delta LOCATION '{folder / name}'")
+        tables.alterTableStats(of(f"a_{name}"), tables.getTableMetadata(of(f"p_{name}")).stats())
+    return lambda text: spark.sql(text.format(**{name: f"a_{name}" for name in _NAMES}))
+
+
+def run_joins(
+    spark: Any, makers: dict[str, Callable[[str], Any]], folder: Path, rounds: int, only: list[str], clock: Clock
+) -> None:
     """Run each join with statistics and without."""
-    kinds = [(engine, with_them) for engine in ("views", "installed") for with_them in (False, True)]
-    names = {kind: f"{kind[0]} {'with' if kind[1] else 'without'}" for kind in kinds}
-    pairs = {
-        f"{engine}: without ÷ with": (names[engine, False], names[engine, True]) for engine in ("views", "installed")
-    }
-    report = Report([*names.values()], pairs)
+    runs = {f"{engine} {how}": (engine, how == "with") for engine in makers for how in ("without", "with")}
+    report = Report(
+        [*runs], {f"{engine}: without ÷ with": (f"{engine} without", f"{engine} with") for engine in makers}
+    )
+    with_statistics = {**makers, "delta-spark": analyzed(spark, folder)}
     for name, text in JOINS.items():
         if only and name not in only:
             continue
+        frames: dict[str, Any] = {}
 
-        def run(engine: str, with_them: bool, text: str = text) -> Any:
+        def run(kind: str, text: str = text, frames: dict[str, Any] = frames) -> Any:
+            engine, with_them = runs[kind]
             for key in _STATISTICS:
                 spark.conf.set(key, str(with_them).lower())
-            return makers[engine](f"SELECT count(*), sum(l_price), max(l_ship) FROM {text}").collect()
+            made = (with_statistics if with_them else makers)[engine]
+            frames[kind] = made(f"SELECT count(*), sum(l_price), max(l_ship) FROM {text}")
+            return frames[kind].collect()
 
-        seconds, found = alternating({names[kind]: lambda kind=kind: run(*kind) for kind in kinds}, rounds)
+        seconds, found = alternating({kind: lambda kind=kind: run(kind) for kind in runs}, rounds, clock)
         assert len(set(map(str, found.values()))) == 1, f"{name}: {found}"
-        report.line(name, seconds)
+        plans = {kind: joins_of(frame) for kind, frame in frames.items()}
+        expected = plans["delta-spark with"]
+        others = [kind for kind in ("views with", "installed with") if plans[kind] != expected]
+        for kind in others:
+            print(f"{name}, {kind}: {plans[kind]}\nbut delta-spark with: {expected}")
+        changed = "changed" if plans["delta-spark without"] != expected else "not changed"
+        report.line(name, seconds, f"{changed}; {'other joins: ' + ', '.join(others) if others else 'same joins'}")
     report.end()
     for key in _STATISTICS:
         spark.conf.unset(key)
 
 
-def run_changes(spark: Any, folder: Path, rounds: int, only: list[str]) -> None:
+def run_changes(spark: Any, folder: Path, rounds: int, only: list[str], clock: Clock) -> None:
     """Run each statement by both engines, each time on a new copy of the table."""
     report = Report(["delta-spark", "installed"], {"delta-spark ÷ installed": ("delta-spark", "installed")})
     spark.read.format("delta").load(str(folder / "orders")).createOrReplaceTempView("source")
@@ -333,9 +373,9 @@ def run_changes(spark: Any, folder: Path, rounds: int, only: list[str]) -> None:
             for engine, taken in seconds.items():
                 copy = folder / "copy" / f"{engine}-{turn}"
                 shutil.copytree(folder / "orders", copy)
-                start = time.perf_counter()
+                start = clock()
                 spark.sql(text.format(orders=f"{'deltaskip' if engine == 'installed' else 'delta'}.`{copy}`"))
-                taken += [time.perf_counter() - start] * bool(turn)
+                taken += [clock() - start] * bool(turn)
                 rows = DeltaTable(copy).scan().to_arrow()
                 left.append(rows.sort_by("o_key").select(["o_key", "o_priority", "o_total"]))
                 shutil.rmtree(copy)
@@ -352,8 +392,10 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--part", nargs="*", default=["queries", "joins", "changes"])
+    parser.add_argument("--processor", action="store_true")
     given = parser.parse_args()
     spark = session(Path(os.environ[JARS]))
+    clock = processor_clock(spark) if given.processor else time.perf_counter
     with tempfile.TemporaryDirectory() as scratch:
         folder = (given.folder or Path(scratch)) / f"tpch-{given.rows}"
         if not folder.exists():
@@ -363,11 +405,11 @@ def main() -> None:
             register_view(spark, f"v_{name}", DeltaTable(folder / name))
         with install_catalog(spark, "deltaskip", catalog(f"warehouse:{scratch}")):
             if "queries" in given.part:
-                run_queries(makers, given.rounds, given.only)
+                run_queries(makers, given.rounds, given.only, clock)
             if "joins" in given.part:
-                run_joins(spark, makers, given.rounds, given.only)
+                run_joins(spark, makers, folder, given.rounds, given.only, clock)
             if "changes" in given.part:
-                run_changes(spark, folder, given.rounds, given.only)
+                run_changes(spark, folder, given.rounds, given.only, clock)
 
 
 if __name__ == "__main__":

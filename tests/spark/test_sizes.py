@@ -67,6 +67,9 @@ def test_the_size_of_a_frame_is_that_of_its_files_and_columns(spark: Any, tmp_pa
     def check(door: str) -> None:
         frame = DOORS[door](spark, table)
         found = size_of(frame), size_of(frame.select("id"))
+        if door == "to_spark":
+            # As of a table of Spark with its column _metadata.
+            assert size_of(table.scan().to_spark(spark, metadata=True)) == pytest.approx(files, rel=0.1)
         assert found == (pytest.approx(files, rel=0.1), pytest.approx(one_column, rel=0.1)), found
         assert frame.count() == table.scan().count()
 
@@ -114,7 +117,9 @@ def test_rows_bounds_and_distinct_values_reach_an_optimizer_that_uses_them(
     partitions, properties = kind
     catalog = ds.catalog(f"warehouse:{tmp_path}")
     catalog.create_namespace("db")
-    ddl = "id BIGINT, v DOUBLE, s STRING, p INT, d DATE, m DECIMAL(10, 2), some INT, b BINARY, n TIMESTAMP_NTZ"
+    ddl = (
+        "id BIGINT, v DOUBLE, s STRING, p INT, d DATE, m DECIMAL(10, 2), some INT, b BINARY, k STRING, n TIMESTAMP_NTZ"
+    )
     table = catalog.create_table("db.t", ddl, partitions, properties)
     for start in (0, 300, 600):
         ids = np.arange(start, start + 300)
@@ -127,12 +132,16 @@ def test_rows_bounds_and_distinct_values_reach_an_optimizer_that_uses_them(
         rows = pa.table({name: pa.array(values, kinds.get(name)) for name, values in columns.items()})
         rows = rows.set_column(4, "d", rows["d"].cast(pa.date32()))
         rows = rows.append_column("b", rows["s"].cast(pa.binary()))
+        rows = rows.append_column("k", pa.array(ids % 6).cast(pa.string()))
         table.append(rows.append_column("n", rows["id"].cast(pa.timestamp("us"))))
     table.refresh()
     expected = {"*": (900,), "id": (900, 0, 0, 899), "p": (5, 0, 0, 4), "d": (50, 0, 0, 49)}
     expected |= {"m": (900, 0, Decimal(0), Decimal("8.99")), "some": (300, 600, 0, 897), "s": (None, 0, None, None)}
+    # Of a string only the dictionaries of files have a number.
+    expected |= {"k": (6, 0, None, None)}
     # Each has the rows of Spark, whose estimates are those after the comparison.
     estimated = {"id < 300": 300, "p = 1": 180, "d >= DATE'1970-01-26'": 450, "some IS NULL": 600, "n IS NOT NULL": 900}
+    estimated |= {"k = '3'": 150}
     doors = {name: door for name, door in DOORS.items() if name not in ("engine", "ds.sql")} | {
         "cat.sql": lambda spark, _: catalog.sql(spark, "SELECT * FROM db.t"),
         "installed": lambda spark, _: spark.table("lake.db.t"),

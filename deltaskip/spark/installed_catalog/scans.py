@@ -197,8 +197,13 @@ class InstalledScan(ColumnsScan):
         known = None
         if uses_estimates(self.jvm.spark):
             known = estimated(self._pushed.scan.compiled, [field.name for field in self._pushed.fields])
-        given = () if known is None else (known.rows, known.columns)
-        return v2_statistics(self.jvm, catalog_statistics(self.jvm, self._size_bytes, *given), self._schema)
+        if known is None:
+            found = catalog_statistics(self.jvm, self._size_bytes)
+        else:
+            # Spark 4.1, CatalogStatistics.toPlanStats: rows have a size, which is that of no file.
+            size = max(1, known.rows * (8 + self._schema.defaultSize()))
+            found = catalog_statistics(self.jvm, size, known.rows, known.columns)
+        return v2_statistics(self.jvm, found, self._schema)
 
     @answers()
     def estimateSizeInBytes(self) -> Any:

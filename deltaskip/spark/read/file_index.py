@@ -47,6 +47,7 @@ def unlisted_scan(
     values: DataFrame | None = None,
     codes: Sequence[int] | None = None,
     own_bytes: int = 0,
+    location_bytes: int = 0,
 ) -> DataFrame:
     """Return the rows of Parquet files that Spark does not list. A missing file fails when the DataFrame runs.
 
@@ -62,8 +63,9 @@ def unlisted_scan(
         options: Options of Spark's Parquet reader.
         values: Tuples of partition values, whose columns follow the files' columns; None for no such columns.
         codes: For each file the index of its row of `values`.
-        own_bytes: Bytes of a row's columns that are not of the table, as Spark estimates them, with its position. They
+        own_bytes: Bytes of a row's columns that are not of the table, as Spark estimates them. They and its position
             are dropped later, so the size of the files is raised in proportion.
+        location_bytes: Bytes of a row's position and of the facts of its file, if these are kept.
     """
     jvm = Jvm(spark)
     jvm.call_back()
@@ -72,7 +74,7 @@ def unlisted_scan(
     if own_bytes:
         columns = spark_types.StructType([*schema.fields, *([] if values is None else values.schema.fields)])
         row = jvm.row_bytes(columns)
-        size = size * (row + _ROW_INDEX_BYTES) // (row - own_bytes)
+        size = size * (row + (location_bytes or _ROW_INDEX_BYTES)) // (row - own_bytes + location_bytes)
     index = _Files(jvm, root, listed, paths, size, values)
     relation = jvm.filled(
         sources.HadoopFsRelation,

@@ -63,6 +63,9 @@ PARQUET_FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFile
 spark.sql.sources.useV1SourceList of the session would choose the class. # Spark 4.1, DataSource.lookupDataSourceV2
 """
 
+# Spark 4.1, DataType.defaultSize
+_LONG_BYTES, _STRING_BYTES = 8, 20
+
 _PATH = "__deltaskip_path"
 _ROW = "__deltaskip_row"
 _KEY = "__deltaskip_key"
@@ -223,8 +226,7 @@ def _numbered(spark: SparkSession, plan: ReadPlan, scan: JoinedScan, listed: Unl
     numbers = arrow_array(np.arange(len(rows), dtype=np.int64))
     beside = {name: column.take(rows) for name, column in plan.wanted.values.items()}
     values = _values_of(spark, plan.partitions, rows, {_FILE: numbers, **beside})
-    # Spark estimates a number as eight bytes.
-    frame = _files(spark, plan, listed, located=True, values=values, own_bytes=8 * (1 + len(beside)))
+    frame = _files(spark, plan, listed, located=True, values=values, own_bytes=_LONG_BYTES * (1 + len(beside)))
     if marked is not None:
         if marked.words is None:
             files = pa.table({_KEY: numbers.take(marked.files), _MARKED: marked.numbers})
@@ -377,7 +379,8 @@ def _files(
         elif isinstance(scan, UnlistedScan):
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
         listed = plan.table.root, paths, *given, READER_OPTIONS
-        frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes, own_bytes=own_bytes)]
+        sizes = {"own_bytes": own_bytes, "location_bytes": _location_bytes(plan)}
+        frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes, **sizes)]
     if plan.estimates is not None:
         names = dict(zip(plan.stored_schema.names, plan.table.schema.names, strict=True))
         names |= {
@@ -389,6 +392,13 @@ def _files(
         hidden = METADATA in (name.lower() for name in schema.names)
         frames = [_with_location(frame, hidden, plan.wanted.facts) for frame in frames]
     return union_of_frames(frames)
+
+
+def _location_bytes(plan: ReadPlan) -> int:
+    """The bytes of a row's location that a plan returns, as Spark estimates them."""
+    kinds = [*FILE_FACTS.values()] if plan.wanted.facts else []
+    kinds += [t.STRING] * (plan.wanted.path is not None) + [t.LONG] * (plan.wanted.position is not None)
+    return sum(_STRING_BYTES if kind == t.STRING else _LONG_BYTES for kind in kinds)
 
 
 def _listed_by_spark(

@@ -96,7 +96,7 @@ def _makers(view: Any) -> _Makers:
         statistics=mapper.readerFor(java_class(catalog.CatalogStatistics)),
         identifier=catalyst.TableIdentifier,
         table=catalog.CatalogTable,
-        members=tuple(Jvm.members(catalog.CatalogTable, *given)),
+        members=Jvm.members(catalog.CatalogTable, *given),
         some=view.scala.Option,
         relation=Jvm.companion(datasources, "LogicalRelation"),
     )

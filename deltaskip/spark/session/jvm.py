@@ -149,13 +149,13 @@ class Jvm:
         return of(*self.members(of, *given))
 
     @staticmethod
-    def members(of: Any, *given: Any) -> list[Any]:
+    def members(of: Any, *given: Any) -> tuple[Any, ...]:
         """Return the arguments of a case class: the given ones, and defaults for the others.
 
         Releases of Spark add parameters at the end.
         """
         arity = max(len(each.getParameterTypes()) for each in java_class(of).getConstructors())
-        return [*given, *(getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1))]
+        return (*given, *(getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1)))
 
     def function(self, interface: str, of: Any, name: str, *parameters: Any) -> Any:
         """Return a method as an object with one abstract method, so that the JVM applies it to many values in one call.
