@@ -121,6 +121,9 @@ def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, cat
     ]  # fmt: skip
     lake("INSERT INTO lake.db.made (id) VALUES (1)")
     assert lake("SELECT * FROM lake.db.made") == [(8, 1, None)]
+    lake(f"CREATE TABLE lake.db.again USING delta LOCATION '{table.uri}'")
+    assert lake("SELECT m FROM lake.db.again") == [(8,)]
+    lake("DROP TABLE lake.db.again")
     lake("ALTER TABLE lake.db.made RENAME TO lake.db.renamed")
     lake("DROP TABLE lake.db.renamed")
     assert not catalog.table_exists("db.renamed")

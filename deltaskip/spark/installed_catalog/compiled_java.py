@@ -1,4 +1,4 @@
-"""A class of the JVM that Spark's own compiler makes: what classes of this process cannot be, or would be slow at."""
+"""Classes of the JVM that Spark's own compiler makes: what classes of this process cannot be, or would be slow at."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 from deltaskip.spark.session.jvm import Jvm
 
 _CLASS = "deltaskip.RowStatements"
+_RULE_CLASS = "deltaskip.RuleOfOthers"
 _JAVA = """
 package deltaskip;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.collection.immutable.List;
 public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy {
     private final java.util.function.Function planned;
@@ -54,6 +57,31 @@ public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy 
         return false;
     }
 }
+class RuleOfOthers extends Rule {
+    private final Rule rule;
+    public RuleOfOthers(Rule rule) { this.rule = rule; }
+    public TreeNode apply(TreeNode plan) {
+        if (!hasMerge((LogicalPlan) plan)) return rule.apply(plan);
+        java.util.ArrayList children = new java.util.ArrayList();
+        scala.collection.Iterator each = plan.children().iterator();
+        while (each.hasNext()) children.add(apply((TreeNode) each.next()));
+        return plan.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(children).toSeq());
+    }
+    private boolean hasMerge(LogicalPlan plan) {
+        if (plan instanceof MergeIntoTable && isProxy(((MergeIntoTable) plan).targetTable())) return true;
+        scala.collection.Iterator children = plan.children().iterator();
+        while (children.hasNext()) {
+            if (hasMerge((LogicalPlan) children.next())) return true;
+        }
+        return false;
+    }
+    private boolean isProxy(LogicalPlan target) {
+        LogicalPlan leaf = (LogicalPlan) target.collectLeaves().head();
+        return leaf instanceof org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+            && java.lang.reflect.Proxy.isProxyClass(
+                ((org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation) leaf).table().getClass());
+    }
+}
 """
 
 
@@ -64,10 +92,17 @@ def new_strategy(jvm: Jvm, planned: object | None) -> Any:
         jvm: The session's JVM.
         planned: A java.util.function.Function from a statement to its physical plan; None for one of other tables.
     """
-    lang = jvm.view.java.lang
-    given = jvm.array(lang.Object, [None])
-    lang.reflect.Array.set(given, 0, planned)
-    return _constructor(jvm.view).newInstance(given)
+    return _new(jvm, _CLASS, planned)
+
+
+def rule_of_others(jvm: Jvm, rule: Any) -> Any:
+    """Return a rule of the analyzer that applies another one, but to MERGE of installed tables only inside of them.
+
+    Args:
+        jvm: The session's JVM.
+        rule: The other rule.
+    """
+    return _new(jvm, _RULE_CLASS, rule)
 
 
 def of_zone(jvm: Jvm, expressions: Iterable[Any], zone: str) -> list[Any]:
@@ -101,11 +136,20 @@ def _zones(jvm: Jvm) -> Any:
     return new_strategy(jvm, None)
 
 
+def _new(jvm: Jvm, name: str, argument: object | None) -> Any:
+    lang = jvm.view.java.lang
+    given = jvm.array(lang.Object, [None])
+    # py4j cannot set elements of arrays to objects of this process.
+    lang.reflect.Array.set(given, 0, argument)
+    [constructor] = _compiled(jvm.view).loadClass(name).getDeclaredConstructors()
+    constructor.setAccessible(True)
+    return constructor.newInstance(given)
+
+
 @lru_cache(1)
-def _constructor(view: Any) -> Any:
-    """The constructor of the class. A JVM has one class of this name, since py4j remembers methods by names."""
+def _compiled(view: Any) -> Any:
+    """The loader of the classes. A JVM has one class of each name, since py4j remembers methods by names."""
     compiler = view.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(view.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(_JAVA)
-    [constructor] = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
-    return constructor
+    return compiler.getClassLoader()
