@@ -302,7 +302,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
         described = self._described(schema, partitions, properties, sort_order)
-        return self._staged_create(names.identifier_of(ident), described, "CREATE TABLE AS SELECT")
+        return self._staged_create(names.identifier_of(ident), described, "CREATE TABLE")
 
     def stage_replace(
         self,
@@ -313,7 +313,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
         described = self._described(schema, partitions, properties, sort_order)
-        return self._staged_replace(self._entry(names.identifier_of(ident)), described, "REPLACE TABLE AS SELECT")
+        return self._staged_replace(self._entry(names.identifier_of(ident)), described, "REPLACE TABLE")
 
     def stage_create_or_replace(
         self,
@@ -325,7 +325,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     ) -> StagedTable:
         wanted, described = names.identifier_of(ident), self._described(schema, partitions, properties, sort_order)
         entry = self.find_entry(wanted)
-        operation = "CREATE OR REPLACE TABLE AS SELECT"
+        operation = "CREATE OR REPLACE TABLE"
         if entry is None:
             return self._staged_create(wanted, described, operation)
         return self._staged_replace(entry, described, operation)

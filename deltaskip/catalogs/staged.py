@@ -14,6 +14,8 @@ from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log.new_table import check_no_files
 from deltaskip.storage import address_of
 
+_WITH_ROWS = " AS SELECT"
+
 if TYPE_CHECKING:
     from deltaskip.sparkexpr.types import StructType
     from deltaskip.table.table import DeltaTable
@@ -110,13 +112,18 @@ class StagedTable(Unpicklable):
         """
         from deltaskip.data_files.append import append_to, write_metrics
         from deltaskip.data_files.data import GivenRows
+        from deltaskip.table.creation import replaced_metrics
         from deltaskip.table.methods import time_zone_argument
         from deltaskip.table.write_methods import file_options
 
         self._check_open()
         zone = time_zone_argument(time_zone, self.location)
         rows, files = GivenRows(data), file_options(compression, max_records_per_file)
-        self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone, files=files)))
+        transaction = self._transaction
+        transaction.add_metrics(write_metrics(append_to(transaction, rows, "keep", zone, files=files)))
+        if not transaction.changes.operation.endswith(_WITH_ROWS):
+            transaction.set_operation(f"{transaction.changes.operation}{_WITH_ROWS}")
+            transaction.add_metrics(replaced_metrics(transaction))
 
     def commit_staged_changes(self) -> DeltaTable:
         """Create or replace the table with the rows that were appended, in one commit, and return it.
