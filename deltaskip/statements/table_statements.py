@@ -74,7 +74,8 @@ class CreateTable(Statement):
         if reader.peek_word("SHALLOW", "DEEP", "CLONE"):
             return _clone_table(reader, name, creating, if_not_exists)
         if creating == "create" and reader.take_words("LIKE"):
-            source, given = reader.parts(), {"creating": creating}
+            source = reader.parts()
+            given: dict[str, Any] = {"creating": creating}
             _table_options(reader, given)
             if given.keys() & {"partitions", "cluster_by", "comment"}:
                 raise reader.error(
@@ -184,8 +185,8 @@ class CreateTableLike(Statement):
         made = CreateTable.read("create", reader)
         assert isinstance(made, CreateTable)
         properties = (*made.properties, *self.given.get("properties", ()))
-        given = {"location": None, **self.given, "properties": properties, "if_not_exists": self.if_not_exists}
-        return replace(made, **given).run(session)
+        given: dict[str, Any] = {"location": None, **self.given, "properties": properties}
+        return replace(made, if_not_exists=self.if_not_exists, **given).run(session)
 
 
 @dataclass(frozen=True, slots=True)
