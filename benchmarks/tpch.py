@@ -25,7 +25,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -213,9 +213,9 @@ def made(rows: int) -> dict[str, pa.Table]:
     }
 
 
-def write_tables(folder: Path, rows: int) -> None:
+def write_tables(folder: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write each table in files of about 75,000 rows."""
-    for name, table in made(rows).items():
+    for name, table in tables.items():
         written = DeltaTable.create(folder / name, table.schema, properties={"delta.enableDeletionVectors": "true"})
         for start in range(0, len(table), 75_000):
             written.append(table.slice(start, 75_000))
@@ -280,9 +280,9 @@ class Report:
         print("geometric means: " + ", ".join(means) + "\n")
 
 
-def engines(spark: Any, folder: Path) -> dict[str, Callable[[str], Any]]:
-    """What makes the DataFrame of a query of each engine."""
-    named = {name: f"delta.`{folder / name}`" for name in _NAMES}
+def engines(spark: Any, folder: Path, names: Iterable[str]) -> dict[str, Callable[[str], Any]]:
+    """What makes the DataFrame of a query over tables of these names, of each engine."""
+    named = {name: f"delta.`{folder / name}`" for name in names}
     return {
         "delta-spark": lambda text: spark.sql(text.format(**named)),
         "views": lambda text: sql(spark, text.format(**{name: f"v_{name}" for name in named})),
@@ -290,10 +290,12 @@ def engines(spark: Any, folder: Path) -> dict[str, Callable[[str], Any]]:
     }
 
 
-def run_queries(makers: dict[str, Callable[[str], Any]], rounds: int, only: list[str], clock: Clock) -> None:
+def run_queries(
+    queries: Mapping[str, str], makers: dict[str, Callable[[str], Any]], rounds: int, only: list[str], clock: Clock
+) -> None:
     """Run each query by each engine."""
     report = Report([*makers], {f"delta-spark ÷ {name}": ("delta-spark", name) for name in ("views", "installed")})
-    for name, text in QUERIES.items():
+    for name, text in queries.items():
         if only and name not in only:
             continue
         frames: dict[str, Any] = {}
@@ -399,13 +401,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = (given.folder or Path(scratch)) / f"tpch-{given.rows}"
         if not folder.exists():
-            write_tables(folder, given.rows)
-        makers = engines(spark, folder)
+            write_tables(folder, made(given.rows))
+        makers = engines(spark, folder, _NAMES)
         for name in _NAMES:
             register_view(spark, f"v_{name}", DeltaTable(folder / name))
         with install_catalog(spark, "deltaskip", catalog(f"warehouse:{scratch}")):
             if "queries" in given.part:
-                run_queries(makers, given.rounds, given.only, clock)
+                run_queries(QUERIES, makers, given.rounds, given.only, clock)
             if "joins" in given.part:
                 run_joins(spark, makers, folder, given.rounds, given.only, clock)
             if "changes" in given.part:

@@ -169,8 +169,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         wanted, rows = names.identifier_of(ident), rows_or_none(schema, "schema")
         columns = schema if rows is None else columns_of_rows(rows, str(wanted))
         described = self._described(columns, partitions, properties)
-        operation = "CREATE TABLE" if rows is None else "CREATE TABLE AS SELECT"
-        with self._staged_create(wanted, described, operation) as staged:
+        with self._staged_create(wanted, described, "CREATE TABLE") as staged:
             if described.location is not None:
                 staged.check_no_files()
             if rows is not None:
@@ -308,7 +307,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
         described = self._described(schema, partitions, properties, sort_order)
-        return self._staged_create(names.identifier_of(ident), described, "CREATE TABLE AS SELECT")
+        return self._staged_create(names.identifier_of(ident), described, "CREATE TABLE")
 
     def stage_replace(
         self,
@@ -319,7 +318,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
         described = self._described(schema, partitions, properties, sort_order)
-        return self._staged_replace(self._entry(names.identifier_of(ident)), described, "REPLACE TABLE AS SELECT")
+        return self._staged_replace(self._entry(names.identifier_of(ident)), described, "REPLACE TABLE")
 
     def stage_create_or_replace(
         self,
@@ -331,7 +330,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     ) -> StagedTable:
         wanted, described = names.identifier_of(ident), self._described(schema, partitions, properties, sort_order)
         entry = self.find_entry(wanted)
-        operation = "CREATE OR REPLACE TABLE AS SELECT"
+        operation = "CREATE OR REPLACE TABLE"
         if entry is None:
             return self._staged_create(wanted, described, operation)
         return self._staged_replace(entry, described, operation)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from deltaskip.transforms import Transform
     from deltaskip.txn.transaction import Transaction
 
+_WITH_ROWS = " AS SELECT"
+
 
 @door
 class StagedTable(Unpicklable):
@@ -110,6 +112,7 @@ class StagedTable(Unpicklable):
         """
         from deltaskip.data_files.append import append_to, write_metrics
         from deltaskip.data_files.data import GivenRows
+        from deltaskip.table.creation import replaced_metrics
         from deltaskip.table.methods import time_zone_argument
         from deltaskip.table.write_methods import file_options
 
@@ -117,7 +120,11 @@ class StagedTable(Unpicklable):
         zone = time_zone_argument(time_zone, self.location)
         rows = data if isinstance(data, GivenRows) else GivenRows(data)
         files = file_options(compression, max_records_per_file)
-        self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone, files=files)))
+        transaction = self._transaction
+        transaction.add_metrics(write_metrics(append_to(transaction, rows, "keep", zone, files=files)))
+        if not transaction.changes.operation.endswith(_WITH_ROWS):
+            transaction.set_operation(f"{transaction.changes.operation}{_WITH_ROWS}")
+            transaction.add_metrics(replaced_metrics(transaction))
 
     def commit_staged_changes(self) -> DeltaTable:
         """Create or replace the table with the rows that were appended, in one commit, and return it.

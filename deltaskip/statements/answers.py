@@ -1,6 +1,6 @@
 """The rows of SHOW and DESCRIBE as Arrow tables, with the columns of Spark and delta-spark.
 
-# Spark 4.1: ShowNamespacesExec, ShowTablesExec, ShowPartitionsExec, ShowTablePropertiesExec, DescribeTableExec,
+# Spark 4.1: ShowNamespacesExec, ShowTablesExec, ShowTablePropertiesExec, DescribeTableExec,
 # DescribeNamespaceExec, ShowCreateTableExec
 """
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.actions.partition_folders import partition_folder
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.table_catalog import NamespaceDescription
 from deltaskip.errors import SchemaError
@@ -24,7 +23,6 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_text
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.lengths import with_lengths
-from deltaskip.sparkexpr.values.arrow_values import domain_values
 from deltaskip.storage.gate import contains
 from deltaskip.table.table import DeltaTable
 
@@ -79,21 +77,14 @@ def listed_tables(idents: Iterable[CatalogIdentifier]) -> pa.Table:
 
 
 def shown_partitions(table: DeltaTable, where: str | None, time_zone: str) -> pa.Table:
-    """Return the rows of SHOW PARTITIONS: `p=1/q=x`, sorted, from the log alone.
+    """Return the rows of SHOW PARTITIONS: a column for each partition column, in the order of the values.
 
     Raises SchemaError for a table without partitions.
     """
-    fields = {field.name: field for field in table.schema.fields}
-    columns = [fields[name] for name in table.partition_columns]
-    if not columns:
+    # delta-spark 4.4, ShowDeltaPartitionsCommand; Spark has one column of folders for its own tables.
+    if not table.partition_columns:
         raise SchemaError(f"The table {table.uri} is not partitioned, so it has no partitions to show.")
-    values = table.scan(where, time_zone=time_zone).files(columns=["partition_values"])["partition_values"]
-    flat = values.combine_chunks().flatten() if values.num_chunks else []
-    distinct = set(zip(*(domain_values(column) for column in flat), strict=True))
-    return rows(
-        "partition STRING NOT NULL",
-        ((each,) for each in sorted(partition_folder(columns, found, time_zone) for found in distinct)),
-    )
+    return pa.Table.from_struct_array(table.partitions(where, time_zone=time_zone)["partition_values"])
 
 
 def properties_of(table: DeltaTable, name: str, key: str | None) -> pa.Table:

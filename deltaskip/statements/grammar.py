@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -22,7 +23,7 @@ from deltaskip.statements.namespace_statements import (
     DropNamespace,
     ShowNamespaces,
 )
-from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.statements.reader import QUERY_WORDS, StatementReader, check_reads
 from deltaskip.statements.row_statements import Delete, MergeInto, TruncateTable, Update
 from deltaskip.statements.show_statements import (
     DescribeDetail,
@@ -57,16 +58,29 @@ class StatementForm:
     read: Callable[[StatementReader], Statement]
 
 
-def _query(reader: StatementReader) -> Query:
+def _query(reader: StatementReader) -> Statement:
     reader.at = 0
-    return Query(reader.rest("the query"))
+    at = reader.changing()
+    if at is None or not reader.tokens[at].is_word("INSERT"):
+        return _only_query(reader)
+    before = reader.text[reader.tokens[0].start : reader.tokens[at].start]
+    reader.at = at + 1
+    insert = Insert.read(reader)
+    query = f"({insert.query})" if insert.query[:4].upper() == "WITH" else insert.query
+    return replace(insert, query=before + query)
 
 
 def _explain(reader: StatementReader) -> Query:
     reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
     if not reader.begins_query():
         raise reader.error("only queries can be explained: pass dry_run=True to DeltaTable.delete, update or merge")
-    return _query(reader)
+    return _only_query(reader)
+
+
+def _only_query(reader: StatementReader) -> Query:
+    check_reads(reader)
+    reader.at = 0
+    return Query(reader.rest("the query"))
 
 
 _DESCRIBE = ("DESCRIBE", "DESC")
@@ -83,6 +97,7 @@ GRAMMAR: tuple[StatementForm, ...] = (
         (("CREATE",), ("TABLE",)),
         "CREATE TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [PARTITIONED BY (days(ts), bucket(16, id), …)] "
         "[CLUSTER BY (…)] [COMMENT] [LOCATION] [TBLPROPERTIES] [AS query]; "
+        "CREATE TABLE [IF NOT EXISTS] name LIKE source [USING delta] [TBLPROPERTIES] [LOCATION]; "
         "CREATE TABLE [IF NOT EXISTS] name SHALLOW CLONE source [TBLPROPERTIES] [LOCATION]; "
         "CREATE TABLE [IF NOT EXISTS] name [USING delta] LOCATION 'a table that exists'",
         "create_table, stage_create(…).append(query), clone, or register_table",

@@ -89,6 +89,17 @@ _SIGNS = ("+", "-", "*", "/", "%", "||")
 _CLOSING = (")", "]")
 
 
+def check_reads(reader: StatementReader) -> None:
+    """Raise SchemaError if a text that begins as a query changes rows, which Spark would do in its own tables."""
+    at = reader.changing()
+    if at is not None:
+        raise sql_error(
+            reader.text,
+            reader.tokens[at].start,
+            "a query is expected here: write the query of WITH inside of the statement, and one INSERT a statement",
+        )
+
+
 class StatementReader(AlterParser):
     """A recursive descent over the tokens of one statement."""
 
@@ -335,6 +346,31 @@ class StatementReader(AlterParser):
         while at < len(self.tokens) and self.tokens[at].is_symbol("("):
             at += 1
         return at < len(self.tokens) and self.tokens[at].is_word(*QUERY_WORDS)
+
+    def changing(self) -> int | None:
+        """The token at which a text that begins as a query changes rows, as in WITH … INSERT; None for a query."""
+        # Spark 4.1, SqlBaseParser.g4: ctes? dmlStatementNoWith
+        tokens = self.tokens
+        at = self._after_names() if self.peek_word("WITH") else self.at
+        if at > self.at and at < len(tokens) and tokens[at].is_word("INSERT", "UPDATE", "DELETE", "MERGE"):
+            return at
+        reads_first = at < len(tokens) and tokens[at].is_word("FROM")
+        while reads_first and at + 1 < len(tokens):
+            if tokens[at].is_word("INSERT") and tokens[at + 1].is_word("INTO", "OVERWRITE"):
+                return at
+            at = self.closing(at) + 1 if tokens[at].is_symbol("(") else at + 1
+        return None
+
+    def _after_names(self) -> int:
+        """The first token after WITH and its named queries, each of which ends in a parenthesis."""
+        at = self.at
+        while at < len(self.tokens):
+            at = next((i for i in range(at, len(self.tokens)) if self.tokens[i].is_symbol("(")), len(self.tokens))
+            at = self.closing(at) + 1 if at < len(self.tokens) else at
+            after = self.tokens[at] if at < len(self.tokens) else None
+            if after is None or not (after.is_symbol("(") or after.is_symbol(",") or after.is_word("AS", "MAX")):
+                break
+        return at
 
     def properties(self) -> tuple[tuple[str, str], ...]:
         """('name' = 'value', …)"""

@@ -13,7 +13,14 @@ from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name
 from deltaskip.sparkexpr.types import fold_name
-from deltaskip.statements.reader import QUERY_WORDS, NameParts, StatementReader, StatementTable, name_of_path
+from deltaskip.statements.reader import (
+    QUERY_WORDS,
+    NameParts,
+    StatementReader,
+    StatementTable,
+    check_reads,
+    name_of_path,
+)
 
 _END_OF_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
@@ -72,13 +79,15 @@ class _Star:
 def references(text: str, paths: bool = False) -> list[Reference]:
     """Return the tables that a query names, in the order of the text, except names of its WITH.
 
-    Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed.
+    Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed,
+    and for a text that changes rows.
 
     Args:
         text: The query.
         paths: Whether a string is the path of a table, as in FROM 'data/orders'.
     """
     try:
+        check_reads(StatementReader(text))
         return _walked(text, paths).found
     except SchemaError as error:
         raise PredicateError(str(error)) from error

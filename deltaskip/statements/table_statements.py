@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from deltaskip.alter import table_changes
@@ -17,7 +18,7 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.text.sql_text import sql_error
 from deltaskip.sparkexpr.types import StructField, StructType, display_name, fold_name
-from deltaskip.statements.answers import NO_ROWS, rows
+from deltaskip.statements.answers import NO_ROWS, create_statement, rows
 from deltaskip.statements.namespace_statements import NAMESPACE_WORDS
 from deltaskip.statements.reader import Creating, NameParts, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import Statement, StatementSession, catalog_name
@@ -72,8 +73,15 @@ class CreateTable(Statement):
         name = reader.parts()
         if reader.peek_word("SHALLOW", "DEEP", "CLONE"):
             return _clone_table(reader, name, creating, if_not_exists)
-        if reader.peek_word("LIKE"):
-            raise reader.error("CREATE TABLE … LIKE is not supported: write CREATE TABLE … AS SELECT * FROM t LIMIT 0")
+        if creating == "create" and reader.take_words("LIKE"):
+            source = reader.parts()
+            given: dict[str, Any] = {"creating": creating}
+            _table_options(reader, given)
+            if given.keys() & {"partitions", "cluster_by", "comment"}:
+                raise reader.error(
+                    "LIKE takes the partitioning and comment of the other table: leave these clauses out"
+                )
+            return CreateTableLike(name, source, given, if_not_exists)
         found: dict[str, Any] = {"creating": creating, "if_not_exists": if_not_exists}
         if reader.peek_symbol("(") and not reader.begins_query():
             found["columns"] = reader.column_definitions()
@@ -152,6 +160,33 @@ def _names_a_table(found: Mapping[str, Any]) -> bool:
     """Whether a CREATE TABLE without columns registers the table at a location."""
     others = {"creating", "if_not_exists", "location", "provider"}
     return "location" in found and found["creating"] == "create" and found.keys() <= others
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableLike(Statement):
+    """CREATE TABLE … LIKE: an empty table with the columns, partitioning, properties and rules of another.
+
+    Attributes:
+        name: Name of the table.
+        source: Name of the other table.
+        given: Attributes of CreateTable that the statement has.
+        if_not_exists: Whether an existing table is kept.
+    """
+
+    name: NameParts
+    source: NameParts
+    given: Mapping[str, Any]
+    if_not_exists: bool = False
+
+    def run(self, session: StatementSession) -> Any:
+        """Run the statement that SHOW CREATE TABLE shows, with another name and location."""
+        reader = StatementReader(create_statement(session.table(self.source), display_name(self.name), ()))
+        reader.at = len(("CREATE", "TABLE"))
+        made = CreateTable.read("create", reader)
+        assert isinstance(made, CreateTable)
+        properties = (*made.properties, *self.given.get("properties", ()))
+        given: dict[str, Any] = {"location": None, **self.given, "properties": properties}
+        return replace(made, if_not_exists=self.if_not_exists, **given).run(session)
 
 
 @dataclass(frozen=True, slots=True)

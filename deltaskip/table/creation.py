@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+import pyarrow.compute as pc
+
 from deltaskip.actions import DomainMetadata, Metadata
 from deltaskip.data_files.append import append_to, write_metrics
 from deltaskip.data_files.data import GivenRows
@@ -20,7 +22,7 @@ from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, 
 from deltaskip.features.identity_columns import keep_marks
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log import Snapshot
-from deltaskip.log.new_table import before_creation, check_no_table
+from deltaskip.log.new_table import BEFORE_CREATION, before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
 from deltaskip.rows.schema_merge import replaced_schema
@@ -143,13 +145,22 @@ def commit_with_rows(transaction: Transaction, rows: GivenRows, time_zone: str) 
     `Transaction.commit` do.
     """
     try:
-        metrics = write_metrics(append_to(transaction, rows, "keep", time_zone))
+        metrics = write_metrics(append_to(transaction, rows, "keep", time_zone)) | replaced_metrics(transaction)
         transaction.set_metrics(metrics)
         transaction.commit()
     except BaseException:
         transaction.discard()
         raise
     return metrics
+
+
+def replaced_metrics(transaction: Transaction) -> dict[str, int]:
+    """Return Delta's metrics of the files that a transaction replaces; empty for one that creates a table."""
+    if transaction.snapshot.version == BEFORE_CREATION:
+        return {}
+    removed = transaction.changes.removed
+    sizes = [pc.sum(each.files["size"], min_count=0).as_py() for each in removed]
+    return {"numRemovedFiles": sum(map(len, removed)), "numRemovedBytes": sum(sizes)}
 
 
 def _warn_of_files(storage: Storage, root: str) -> None:

@@ -188,10 +188,17 @@ def test_create_or_replace_does_what_fits(contract: Contract) -> None:
 
 
 def test_the_operation_is_in_the_history(contract: Contract) -> None:
-    contract.catalog.stage_create("db.t", SCHEMA).commit_staged_changes()
+    staged = contract.catalog.stage_create("db.t", SCHEMA)
+    for rows in (NUMBERS, MORE):
+        staged.append(rows)
+    staged.commit_staged_changes()
+    with contract.catalog.stage_replace("db.t", SCHEMA) as replaced:
+        replaced.append(MORE)
     contract.catalog.stage_replace("db.t", SCHEMA).commit_staged_changes()
-    operations = [entry.operation for entry in contract.catalog.load_table("db.t").history()]
-    assert operations == ["REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"]
+    history = contract.catalog.load_table("db.t").history()
+    assert [(entry.operation, entry.operation_metrics.get("numRemovedFiles")) for entry in history] == [
+        ("REPLACE TABLE", None), ("REPLACE TABLE AS SELECT", "2"), ("CREATE TABLE AS SELECT", None)
+    ]  # fmt: skip
 
 
 WRONG: list[tuple[str, Any, Any]] = [

@@ -102,7 +102,7 @@ def test_queries_skip_files_and_read_the_columns_that_they_name(spark: Any, lake
     assert [each.name() for each in plan.collectLeaves().apply(0).scan().readSchema().fields()] == ["id", "st"]
 
 
-def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, catalog: Any) -> None:
+def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, catalog: Any, tmp_path: Path) -> None:
     lake("CREATE TABLE lake.db.made (id BIGINT COMMENT 'key', ts TIMESTAMP, n INT DEFAULT 7) USING delta "
          "PARTITIONED BY (days(ts), bucket(4, id)) COMMENT 'it''s' "
          "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')")  # fmt: skip
@@ -121,6 +121,10 @@ def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, cat
     ]  # fmt: skip
     lake("INSERT INTO lake.db.made (id) VALUES (1)")
     assert lake("SELECT * FROM lake.db.made") == [(8, 1, None)]
+    ds.DeltaTable.create(tmp_path / "there", "m INT").append([{"m": 5}])
+    lake(f"CREATE TABLE lake.db.there USING delta LOCATION '{tmp_path / 'there'}'")
+    assert lake("SELECT m FROM lake.db.there") == [(5,)]
+    lake("DROP TABLE lake.db.there")
     lake("ALTER TABLE lake.db.made RENAME TO lake.db.renamed")
     lake("DROP TABLE lake.db.renamed")
     assert not catalog.table_exists("db.renamed")

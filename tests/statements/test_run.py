@@ -157,9 +157,21 @@ def test_values_are_inserted_without_spark(catalog: MemoryCatalog) -> None:
         answer(catalog, "INSERT INTO db.v (a) VALUES (size(sentences('a')))")
 
 
+def test_names_of_with_before_an_insert_are_those_of_its_query(catalog: MemoryCatalog) -> None:
+    answer(catalog, "CREATE TABLE db.copy (id BIGINT)")
+    answer(catalog, "WITH q AS (SELECT id + 1 AS id FROM db.t WHERE id < 3) INSERT INTO db.copy SELECT id FROM q")
+    answer(catalog, "FROM db.t INSERT INTO db.copy SELECT id WHERE id = 3")
+    assert sorted(answer(catalog, "SELECT id FROM db.copy")) == [(2,), (3,), (3,)]
+    # A session would run the text of such a query in its own tables.
+    for query in ("WITH q AS (SELECT 1) INSERT INTO t TABLE q", "FROM db.t SELECT id INSERT INTO t SELECT id"):
+        for text in (f"INSERT INTO db.copy {query}", f"CREATE TABLE db.more AS {query}"):
+            with pytest.raises(errors.DeltaSkipError, match=r"a query is expected here|names no table"):
+                answer(catalog, text)
+
+
 def test_show_and_describe(catalog: MemoryCatalog) -> None:
-    assert answer(catalog, "SHOW PARTITIONS db.t") == [("p=1",), ("p=__HIVE_DEFAULT_PARTITION__",)]
-    assert answer(catalog, "SHOW PARTITIONS db.t PARTITION (p = 1)") == [("p=1",)]
+    assert answer(catalog, "SHOW PARTITIONS db.t") == [(None,), (1,)]
+    assert catalog.sql("SHOW PARTITIONS db.t PARTITION (p = 1)").to_pylist() == [{"p": 1}]
     assert answer(catalog, "DESCRIBE db.t") == [
         ("id", "bigint", None), ("s", "string", "text"), ("p", "int", None),
         ("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), ("p", "int", None),
@@ -192,15 +204,19 @@ def test_show_create_table_makes_such_a_table(catalog: MemoryCatalog, tmp_path: 
     text = answer(catalog, "SHOW CREATE TABLE db.a")[0][0]
     first = catalog.load_table("db.a")
     answer(catalog, text.replace("db.a", "db.b", 1).replace(first.snapshot.root, str(tmp_path / "again")))
-    second = catalog.load_table("db.b")
-    if "delta.columnMapping.mode" in first.properties:
-        texts = (each.metadata.schema_string for each in (first, second))
-        declared, again = (_declared(json.loads(text)) for text in texts)
-        assert again == declared
-    else:
-        assert second.schema == first.schema
-    assert second.partitioning == first.partitioning
-    assert second.properties == first.properties
+    answer(catalog, "CREATE TABLE db.c LIKE db.a USING delta")
+    answer(catalog, "CREATE TABLE IF NOT EXISTS db.c LIKE db.a TBLPROPERTIES ('k' = 'other')")
+    for second in map(catalog.load_table, ("db.b", "db.c")):
+        if "delta.columnMapping.mode" in first.properties:
+            texts = (each.metadata.schema_string for each in (first, second))
+            declared, again = (_declared(json.loads(text)) for text in texts)
+            assert again == declared
+        else:
+            assert second.schema == first.schema
+        assert second.partitioning == first.partitioning
+        assert second.properties == first.properties
+    answer(catalog, "CREATE TABLE db.d LIKE db.a TBLPROPERTIES ('k' = 'other')")
+    assert catalog.load_table("db.d").properties == {**first.properties, "k": "other"}
 
 
 def test_show_create_table_leaves_out_the_place_that_a_catalog_chooses(tmp_path: Path) -> None:

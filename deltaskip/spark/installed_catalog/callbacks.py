@@ -161,7 +161,14 @@ class SparkPlugin(Unmeasured, Proxy):
         """TableCatalog: create an empty table."""
         name = self._named(ident)
         new = described(self.jvm, given)
-        return self._installed(name, self._catalog.create_table(name, new.schema, new.partitions, new.properties))
+        properties = new.properties
+        if (
+            not new.schema.fields
+            and properties.keys() <= {"location", "provider", "external"}
+            and "location" in properties
+        ):
+            return self._installed(name, self._catalog.register_table(name, properties["location"]))
+        return self._installed(name, self._catalog.create_table(name, new.schema, new.partitions, properties))
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
     def createTableLike(self, ident: Any, info: Any, _source: Any) -> Any:

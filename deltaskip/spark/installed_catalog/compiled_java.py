@@ -16,6 +16,8 @@ import org.apache.spark.sql.catalyst.catalog.CatalogColumnStat;
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.List;
@@ -58,6 +60,9 @@ public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy 
         }
         return false;
     }
+    public Object ruleOfOthers(Object rule) {
+        return new RuleOfOthers((Rule) rule);
+    }
     public Object statistics(Object known, Object schema) {
         return new Estimate((CatalogStatistics) known, (StructType) schema);
     }
@@ -91,6 +96,31 @@ class Column implements org.apache.spark.sql.connector.read.colstats.ColumnStati
     public Optional min() { return scala.jdk.javaapi.OptionConverters.toJava(known.min()); }
     public Optional max() { return scala.jdk.javaapi.OptionConverters.toJava(known.max()); }
 }
+class RuleOfOthers extends Rule {
+    private final Rule rule;
+    public RuleOfOthers(Rule rule) { this.rule = rule; }
+    public TreeNode apply(TreeNode plan) {
+        if (!hasMerge((LogicalPlan) plan)) return rule.apply(plan);
+        java.util.ArrayList children = new java.util.ArrayList();
+        scala.collection.Iterator each = plan.children().iterator();
+        while (each.hasNext()) children.add(apply((TreeNode) each.next()));
+        return plan.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(children).toSeq());
+    }
+    private boolean hasMerge(LogicalPlan plan) {
+        if (plan instanceof MergeIntoTable && isProxy(((MergeIntoTable) plan).targetTable())) return true;
+        scala.collection.Iterator children = plan.children().iterator();
+        while (children.hasNext()) {
+            if (hasMerge((LogicalPlan) children.next())) return true;
+        }
+        return false;
+    }
+    private boolean isProxy(LogicalPlan target) {
+        LogicalPlan leaf = (LogicalPlan) target.collectLeaves().head();
+        return leaf instanceof org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+            && java.lang.reflect.Proxy.isProxyClass(
+                ((org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation) leaf).table().getClass());
+    }
+}
 """
 
 
@@ -105,6 +135,16 @@ def new_strategy(jvm: Jvm, planned: object | None) -> Any:
     given = jvm.array(lang.Object, [None])
     lang.reflect.Array.set(given, 0, planned)
     return _constructor(jvm.view).newInstance(given)
+
+
+def rule_of_others(jvm: Jvm, rule: Any) -> Any:
+    """Return a rule of the analyzer that applies another one, but to MERGE of installed tables only inside of them.
+
+    Args:
+        jvm: The session's JVM.
+        rule: The other rule.
+    """
+    return _functions(jvm).ruleOfOthers(rule)
 
 
 def of_zone(jvm: Jvm, expressions: Iterable[Any], zone: str) -> list[Any]:

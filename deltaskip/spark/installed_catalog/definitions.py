@@ -136,8 +136,9 @@ def _check(constraint: Any) -> tuple[str, str]:
 
 
 def _transform(transform: Any) -> Transform | ClusterBy:
-    if transform.name() == "cluster_by":
-        return ClusterBy(*(tuple(map(str, each.fieldNames())) for each in transform.references()))
+    # The latter is of delta-spark's parser, where a session has it.
+    if transform.name() in ("cluster_by", "temp_cluster_by"):
+        return ClusterBy(*(tuple(map(str, each.fieldNames())) for each in transform.arguments()))
     return parse_transform(str(transform.toString()))
 
 

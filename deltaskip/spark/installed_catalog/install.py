@@ -15,7 +15,7 @@ from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.fork_safety import new_lock
 from deltaskip.spark.catalog.session_tables import SESSION_CATALOG
 from deltaskip.spark.session.checks import checked
-from deltaskip.spark.session.session_settings import gateway_of, is_classic, java_state
+from deltaskip.spark.session.session_settings import gateway_of, is_classic, java_state, private_field
 
 # Releases of Spark whose private interfaces are known.
 _RELEASES = ("4.0", "4.1", "4.2", "4.3")
@@ -54,7 +54,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
         jvm.call_back()
         # Errors, such as for a missing table, must reach Spark as the exceptions that it handles.
         gateway.callback_server_parameters.propagate_java_exceptions = True
-        catalogs, statements = _private_map(manager), RowStatements(jvm)
+        catalogs, statements = private_field(manager, "catalogs").get(manager), RowStatements(jvm)
         statements.install()
         catalogs.put(name, SparkPlugin(jvm, name, catalog, statements))
 
@@ -80,10 +80,3 @@ def _check_supported(spark: SparkSession, catalog: TableCatalog) -> None:
             f"The catalog {catalog.name} cannot be installed in a session of Spark {spark.version}, because it uses "
             f"private interfaces of Spark and is tested with {', '.join(_RELEASES)} only: use catalog.sql(spark, …)."
         )
-
-
-def _private_map(manager: Any) -> Any:
-    """The map of a CatalogManager from names to catalogs."""
-    field = manager.getClass().getDeclaredField("catalogs")
-    field.setAccessible(True)
-    return field.get(manager)

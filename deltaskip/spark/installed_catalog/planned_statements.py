@@ -15,10 +15,10 @@ from weakref import WeakValueDictionary
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import option, sequence
-from deltaskip.spark.installed_catalog.compiled_java import new_strategy
+from deltaskip.spark.installed_catalog.compiled_java import new_strategy, rule_of_others
 from deltaskip.spark.installed_catalog.merged_frames import MergeOfFrame
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
-from deltaskip.spark.session.session_settings import java_class, java_session
+from deltaskip.spark.session.session_settings import java_class, java_session, java_state, private_field
 from deltaskip.sparkexpr import parameter_names
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_string, sql_tokens
 from deltaskip.sparkexpr.types import display_name
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Before a statement: those of EXPLAIN, and of a script.
 _BEFORE = ("EXPLAIN", "EXTENDED", "CODEGEN", "COST", "FORMATTED", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
 _CONSTANTS_ONLY = "spark.sql.legacy.parameterSubstitution.constantsOnly"
+_RULE_OF_DELTA = "org.apache.spark.sql.delta.DeltaAnalysis"
 # Fields of an Origin of Spark 4.0, which has no values of parameters.
 _ARITY = 9
 
@@ -52,13 +53,28 @@ class RowStatements(Proxy):
         self._strategy = new_strategy(jvm, self)
 
     def install(self) -> None:
-        """Let the session's planner ask for statements."""
+        """Let the session's planner ask for statements, and delta-spark leave them alone."""
         self._replace_strategies([*sequence(self._methods.extraStrategies()), self._strategy])
+        self._guard_merges()
 
     def uninstall(self) -> None:
         """Undo `install`."""
         others = [each for each in sequence(self._methods.extraStrategies()) if not each.equals(self._strategy)]
         self._replace_strategies(others)
+
+    def _guard_merges(self) -> None:
+        """Keep delta-spark's rule, where the session has it, from MERGE of tables that are not its own.
+
+        It refuses to set a field of a struct before it looks at the table, and is kept from it until the session ends.
+        # delta-spark 4.4, DeltaAnalysis, DeltaMergeIntoClause.toActions
+        """
+        analyzer = java_state(self.jvm.spark).analyzer()
+        rules = list(sequence(analyzer.extendedResolutionRules()))
+        names = [str(each.getClass().getName()) for each in rules]
+        if _RULE_OF_DELTA in names:
+            at = names.index(_RULE_OF_DELTA)
+            rules[at] = rule_of_others(self.jvm, rules[at])
+            private_field(analyzer, "extendedResolutionRules").set(analyzer, self.jvm.sequence(rules))
 
     @property
     def _methods(self) -> Any:

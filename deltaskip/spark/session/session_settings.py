@@ -60,6 +60,13 @@ def java_class(of: Any) -> Any:
     return of._java_lang_class
 
 
+def private_field(of: Any, name: str) -> Any:
+    """Return a field that the class of an object of the JVM hides."""
+    field = of.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field
+
+
 def gateway_of(context: Any) -> Any:
     """Return the gateway of a SparkContext, which creates arrays and takes calls of the JVM."""
     return context._gateway
