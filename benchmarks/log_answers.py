@@ -1,7 +1,7 @@
 """The first rows of an order, and totals, beside deltalake, DuckDB and delta-spark.
 
     python -m benchmarks.log_answers [--files 10000] [--rows 2000] [--rounds 5] [--folder DIR] [--only NAME ...]
-                                  [--processor]
+                                  [--processor] [--pairs]
 
 Two tables of so many files of so many rows, in a hundred partitions each: in `clustered`, a tenth of a file's times
 overlap those of the next file; in `mixed`, every file has times of the whole range. Every run opens the table and
@@ -11,6 +11,11 @@ loaded. Their runs alternate, the first round warms up and is not counted, and t
 needs Java and DELTASKIP_DELTA_JARS, and is left out otherwise. The report shows medians, how many files deltaskip has
 read, and how many times longer each peer takes in its best run than deltaskip in its own. `--processor` measures the
 time of the processor in all threads of this process instead, without delta-spark, which other load changes less.
+
+`--pairs` compares deltaskip with itself without these answers: tops, totals, joins and plain queries, by
+`deltaskip.sql` and by scans, over small tables and over files that are clustered or all overlap. Scans are compared
+with all rows, sorted or added up by pyarrow. Both alternate, and the report shows their processor time and the median
+of the ratios. It ends with an error if one is below 0.95.
 """
 
 from __future__ import annotations
@@ -18,21 +23,25 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.reads import _connection
 from benchmarks.recompute import JARS, session
 from benchmarks.sizes import sized
-from deltaskip import DeltaTable
+from deltaskip import DeltaTable, sql
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 # Of a file of the clustered table.
@@ -183,6 +192,95 @@ def measure(
         print(f"| {case.name} | {read:,} | {medians} | {ratios} |", flush=True)
 
 
+def _without(answer: Callable[[], pa.Table]) -> pa.Table:
+    """The answer of deltaskip.sql without what the log answers, and without joins that skip."""
+    from deltaskip.statements import from_the_log, local_query
+
+    kept = from_the_log.log_answer, local_query._is_little
+    from_the_log.log_answer, local_query._is_little = lambda *_: None, lambda _: True
+    try:
+        return answer()
+    finally:
+        from_the_log.log_answer, local_query._is_little = kept
+
+
+def _sorted_rows(path: Path, where: str | None) -> pa.Table:
+    rows = DeltaTable(path).scan(where, columns=["id", "ts"]).to_arrow()
+    return rows.take(pc.select_k_unstable(rows, 10, [("ts", "descending")]))
+
+
+def _totals_of_rows(path: Path, where: str | None) -> pa.Table:
+    rows = DeltaTable(path).scan(where, columns=["v", "ts"]).to_arrow()
+    least, last = pc.min(rows["v"]), pc.max(rows["ts"])
+    return pa.table({"n": [len(rows)], "least": [least.as_py()], "last": pa.array([last.as_py()], rows["ts"].type)})
+
+
+def pairs_of(
+    folder: Path, files: int, rows: int
+) -> Iterator[tuple[str, Callable[[], pa.Table], Callable[[], pa.Table]]]:
+    """What is asked, with the answer from the log and without."""
+    for table, count in (("small", 10), ("clustered", files), ("mixed", files)):
+        path = folder / f"{table}-{count}-{rows}"
+        if not path.exists():
+            write_table(path, count, rows, table != "mixed")
+        middle = f"ts >= TIMESTAMP '{_text(_START + _SPAN * (1 - _SHARED) * (count * 0.5))}'"
+        at, inside = f"'{path}'", f"'{path}' AS a JOIN '{path}' AS b ON a.id = b.id"
+        texts = {
+            "top": f"SELECT id, ts FROM {at} ORDER BY ts DESC LIMIT 10",
+            "top of a range": f"SELECT id, ts FROM {at} WHERE {middle} ORDER BY ts LIMIT 10",
+            "top of any rows": f"SELECT id, ts FROM {at} WHERE v < 0.001 ORDER BY ts LIMIT 10",
+            "totals": f"SELECT count(*) AS n, min(v) AS least, max(ts) AS last FROM {at}",
+            "totals of a range": f"SELECT count(*) AS n, max(v) AS most FROM {at} WHERE {middle}",
+            "totals of any rows": f"SELECT count(*) AS n, max(v) AS most FROM {at} WHERE v < 0.5",
+            "totals of partitions": f"SELECT part, count(*) AS n, max(v) AS most FROM {at} GROUP BY part",
+            "sum": f"SELECT sum(id) AS s FROM {at} WHERE v < 0.5",
+            "groups": f"SELECT id % 10 AS k, count(*) AS n FROM {at} GROUP BY k",
+            "rows of a range": f"SELECT id, v FROM {at} WHERE {middle} AND v < 0.001",
+            "an expression": f"SELECT id + 1 AS x FROM {at} WHERE v < 0.001",
+            "LIMIT": f"SELECT id FROM {at} LIMIT 5",
+            "join with a range": f"SELECT count(*) AS n FROM {inside} WHERE b.id BETWEEN 100 AND 300",
+            "join with a column without order": f"SELECT count(*) AS n FROM {inside} WHERE b.v < 0.00001",
+            "join of keys everywhere": f"SELECT count(*) AS n FROM {inside} WHERE b.id % {rows} = 5",
+        }
+        for name, text in texts.items():
+            ask = partial(sql, text)
+            yield f"{table}: {name}", ask, partial(_without, ask)
+        for name, where in (("", None), (" of a range", middle)):
+
+            def top(path: Path = path, where: str | None = where) -> pa.Table:
+                return DeltaTable(path).scan(where, columns=["id", "ts"]).top(10, "ts DESC").to_arrow()
+
+            def totals(path: Path = path, where: str | None = where) -> pa.Table:
+                return DeltaTable(path).scan(where).aggregate(n="count(*)", least="min(v)", last="max(ts)")
+
+            yield f"{table}: scan.top{name}", top, partial(_sorted_rows, path, where)
+            yield f"{table}: scan.aggregate{name}", totals, partial(_totals_of_rows, path, where)
+
+
+def measure_pairs(folder: Path, files: int, rows: int, rounds: int, only: Sequence[str]) -> float:
+    """Ask each question with and without the log in turns, print a line for each, and return the least ratio."""
+    print("| | with the log | without | without ÷ with |\n|---|---|---|---|")
+    least = float("inf")
+    for name, ask, ask_without in pairs_of(folder, files, rows):
+        if only and not any(each in name for each in only):
+            continue
+        times: list[tuple[float, float]] = []
+        for turn in range(rounds + 1):
+            answers, taken = [], []
+            # Each is the first one in half of the rounds.
+            for run in (ask, ask_without)[:: 1 if turn % 2 else -1]:
+                start = time.process_time()
+                answers.append(run())
+                taken.append(time.process_time() - start)
+            assert "LIMIT" in name or _plain(answers[0]) == _plain(answers[1]), name
+            times.append((taken[0], taken[1]) if turn % 2 else (taken[1], taken[0]))
+        ratio = statistics.median(without / on for on, without in times[1:])
+        on, without = (statistics.median(each) * 1000 for each in zip(*times[1:], strict=True))
+        least = min(least, ratio)
+        print(f"| {name} | {on:,.1f} ms | {without:,.1f} ms | {ratio:,.2f} × |", flush=True)
+    return least
+
+
 def _plain(answer: pa.Table) -> list[tuple[Any, ...]]:
     columns = [answer.column(number).to_pylist() for number in range(answer.num_columns)]
     return sorted(zip(*columns, strict=True))
@@ -229,7 +327,15 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--processor", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
     given = parser.parse_args()
+    if given.pairs:
+        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asked = given.folder or Path(scratch), given.files, given.rows, given.rounds, given.only
+            least = measure_pairs(*asked)
+        print(f"The least ratio is {least:.2f}.")
+        sys.exit(least < 0.95)
     peers: dict[str, Any] = {"deltalake": _deltalake_answer, "DuckDB": _duckdb_answer}
     if os.environ.get(JARS) and not given.processor:
         peers["delta-spark"] = _spark_answer(session(Path(os.environ[JARS])))

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 import deltaskip as ds
+from benchmarks.key_index import PROPERTIES, key, keys
 
 PORT = 18_391
 OPTIONS = {
@@ -38,6 +39,7 @@ CASES = (
     ("1,000 rows of one of 20 files", "large", "id BETWEEN 100000 AND 100999"),
     ("49 files, 49,000 rows", "small", "id >= 0"),
     ("20 files of 4.5 MB, one row in 10,000", "large", "rare = 7"),
+    ("one key of 10 files, by its index", "keyed", f"id = '{key(123_456)}'"),
     ("append of 20 rows to an open table", "appended", "append 20"),
     ("append of 100 MB to an open table", "appended", "append 6000000"),
 )
@@ -132,6 +134,11 @@ def make_tables(bucket: Path) -> None:
     ds.DeltaTable.create(
         str(bucket / "appended"), "id BIGINT, v STRING", properties={"delta.checkpointInterval": "1000"}
     )
+    keyed = ds.DeltaTable.create(str(bucket / "keyed"), "id STRING, n BIGINT", properties=PROPERTIES)
+    for number in range(10):
+        index = np.arange(40_000 * number, 40_000 * number + 40_000)
+        keyed.append(pa.table({"id": keys(40_000 * number, 40_000), "n": index}))
+    keyed.recompute_stats(columns=[], index=True)
     chance = np.random.default_rng(1)
     for name, files, rows in (("small", 49, 1_000), ("large", 20, 200_000)):
         table = ds.DeltaTable.create(str(bucket / name), "id BIGINT, rare INT, a DOUBLE, b DOUBLE, v STRING")

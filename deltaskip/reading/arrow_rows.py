@@ -41,6 +41,9 @@ from deltaskip.sparkexpr.values.arrow_values import exact_sum, nested_value
 READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""
 
+# Local files of so few bytes are read in less time than the log is asked which of them have the first rows or extremes.
+LITTLE_FILES, LITTLE_BYTES = 128, 1 << 20
+
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
 _LATE_READS = 10
@@ -401,6 +404,15 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
                     return
     finally:
         finished(counts.metrics("Read", scan.snapshot, len(files), total, rows))
+
+
+def little_files(scan: Scan) -> pa.Table | None:
+    """Return the files of a scan of a small table, with the columns READ_COLUMNS; None if their bytes are not few."""
+    snapshot = scan.snapshot
+    if snapshot.num_files > LITTLE_FILES or snapshot.storage.remote or not LITTLE_BYTES:
+        return None
+    files = scan.files(columns=READ_COLUMNS)
+    return files if exact_sum(files["size"]) <= LITTLE_BYTES else None
 
 
 def batches_of(

@@ -44,7 +44,30 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
         raise InvalidArgumentType.of("connection", "a connection of DuckDB", connection)
     if name == "":
         raise InvalidArgument(f"name must be the name of a view, not empty (table {scan.snapshot.table_root}).")
-    dataset = ScanDataset(scan)
+    try:
+        if name is None:
+            return connection.from_arrow(_dataset(scan))
+        hidden = "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower(?)"
+        if connection.cursor().execute(hidden, [name]).fetchone() is not None:
+            raise InvalidArgument(
+                f"DuckDB has a table {name}, which a view of this name would hide: pass another name (table "
+                f"{scan.snapshot.table_root})."
+            )
+        register_scan(scan, connection, name)
+        return connection.view(name)
+    except duckdb.Error as error:
+        raise InvalidArgument(
+            f"DuckDB cannot read the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection, "
+            f"and a name without a schema."
+        ) from error
+
+
+def register_scan(scan: TableScan, connection: Any, name: str) -> None:
+    """Make a view of the rows of a scan in a connection of DuckDB, which has no table of that name."""
+    connection.register(name, _dataset(scan))
+
+
+def _dataset(scan: TableScan) -> ScanDataset:
     for name_of, path in scan.paths_by_name.items():
         if t.NANOS in t.nested_types(t.resolve(scan.snapshot.schema, path).type):
             raise UnsupportedFeature(
@@ -52,22 +75,7 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
                 f"{scan.snapshot.table_root} has: leave the column out, as in scan(columns=[…]), or read it with "
                 f"to_arrow."
             )
-    try:
-        if name is None:
-            return connection.from_arrow(dataset)
-        hidden = "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower(?)"
-        if connection.cursor().execute(hidden, [name]).fetchone() is not None:
-            raise InvalidArgument(
-                f"DuckDB has a table {name}, which a view of this name would hide: pass another name (table "
-                f"{scan.snapshot.table_root})."
-            )
-        connection.register(name, dataset)
-        return connection.view(name)
-    except duckdb.Error as error:
-        raise InvalidArgument(
-            f"DuckDB cannot read the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection, "
-            f"and a name without a schema."
-        ) from error
+    return ScanDataset(scan)
 
 
 class ScanDataset(pds.Dataset):  # type: ignore[misc]

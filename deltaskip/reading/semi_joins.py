@@ -23,22 +23,25 @@ _ON = "the name of a column, a list of names, or a dict of columns of the table 
 
 @dataclass(frozen=True, slots=True)
 class ScanJoin:
-    """A semi-join of a scan.
+    """A join that narrows a scan.
 
     Attributes:
-        join: The keys.
+        label: What is joined.
+        keys: How many keys it has; None if only conditions on keys are known.
         before: The scan without it.
     """
 
-    join: KeyJoin
+    label: str
+    keys: int | None
     before: TableScan
 
     def said(self, kept_files: int) -> str:
         """Return what it saved, as a sentence. kept_files: The files that are kept with it."""
         saved = self.before.explain().kept_files - kept_files
         files = "1 file" if saved == 1 else f"{saved:,} files"
-        keys = "1 key" if len(self.join.rows) == 1 else f"{len(self.join.rows):,} keys"
-        return f"The join on {self.join.label} with {keys} saves {files}."
+        keys = "1 key" if self.keys == 1 else f"{self.keys or 0:,} keys"
+        joined = "conditions of both sides" if self.keys is None else keys
+        return f"The join on {self.label} with {joined} saves {files}."
 
 
 def semi_joined(scan: TableScan, rows: object, on: object) -> TableScan:
@@ -69,7 +72,7 @@ def semi_joined(scan: TableScan, rows: object, on: object) -> TableScan:
 def joined_scan(scan: TableScan, join: KeyJoin) -> TableScan:
     """Return the scan of the rows that have a key of a join."""
     found = scan.narrowed(None, join)
-    found.joins = (*scan.joins, ScanJoin(join, scan))
+    found.joins = (*scan.joins, ScanJoin(join.label, len(join.rows), scan))
     return found
 
 

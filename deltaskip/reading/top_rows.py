@@ -12,7 +12,7 @@ from deltaskip.doors import door
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log import same_table
 from deltaskip.progress import Progress, table_name
-from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of, record_batch
+from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of, little_files, record_batch
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.selected_columns import of_columns
 from deltaskip.records import dataclass
@@ -99,9 +99,19 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     counts = ReadCounts()
     snapshot, rows = scan.snapshot, _of_columns(scan)
     keys = [SortKey.of(rows, term) for term in scan.terms]
+    found = _FirstRows(keys, number, arrow_schema_of(rows))
+    if (little := little_files(rows)) is not None:
+        counts.plan_ends()
+        with same_table(snapshot):
+            for batch in batches_of(rows, little, counts):
+                if batch.num_rows:
+                    found.add(batch)
+        table, size = found.table(), exact_sum(little["size"])
+        finished(counts.metrics("Read the first rows of", snapshot, len(little), size, len(table)))
+        yield from _selected(scan, table)
+        return
     left = ordered_files(scan.pruned.compiled, scan.terms[0])
     counts.plan_ends()
-    found = _FirstRows(keys, number, arrow_schema_of(rows))
     every = current = rows.narrowed(None, scan.certain)
     read = size = 0
     with (

@@ -17,7 +17,7 @@ from deltaskip.errors import NotProvable, UnsupportedFeature
 from deltaskip.log import same_table
 from deltaskip.progress import Progress, table_name
 from deltaskip.reading.aggregates import Aggregate
-from deltaskip.reading.arrow_rows import READ_COLUMNS, batches_of
+from deltaskip.reading.arrow_rows import READ_COLUMNS, batches_of, little_files
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.selected_columns import of_columns
 from deltaskip.records import dataclass
@@ -134,7 +134,9 @@ def _facts(scan: TableScan, aggregates: Sequence[Aggregate]) -> FileTotals:
             extremes[each.column.logical, each.kind] = each.column, each.kind
         else:
             counted[each.column.logical] = each.column
-    return file_totals(scan.compiled, list(counted.values()), list(extremes.values()))
+    # What has to be read in any case is read at once.
+    is_little = bool(extremes) and little_files(scan) is not None
+    return file_totals(scan.compiled, list(counted.values()), list(extremes.values()), unknown=is_little)
 
 
 class _Totals:
@@ -220,6 +222,8 @@ class _Totals:
         side = key[1]
         if pa.types.is_null(values.type):
             return pa.nulls(self.group_count)
+        if self.group_count == 1:
+            return pa.repeat((pc.min if side == "min" else pc.max)(values), 1)
         table = pa.table([arrow_array(groups.astype(np.int64)), values], ["group", "value"])
         found = table.group_by("group").aggregate([("value", side)])
         places = np.full(self.group_count, len(found), np.int64)

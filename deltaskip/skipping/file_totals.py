@@ -74,6 +74,7 @@ def file_totals(
     predicate: CompiledPredicate,
     counted: Sequence[t.Resolved],
     extremes: Sequence[tuple[t.Resolved, Side]],
+    unknown: bool = False,
 ) -> FileTotals:
     """Return the facts of the files that a predicate keeps.
 
@@ -81,6 +82,7 @@ def file_totals(
         predicate: The predicate.
         counted: The columns whose values are counted.
         extremes: The columns whose extremes are wanted.
+        unknown: Whether the log is only asked which files these are.
     """
     snapshot, files = predicate.snapshot, KeptFiles(predicate)
     certain, rows = [np.zeros(0, bool)], [np.zeros(0, np.int64)]
@@ -89,6 +91,14 @@ def file_totals(
     for batch in candidates(snapshot, predicate.program):
         kept = files.add(batch)
         if not len(kept):
+            continue
+        if unknown:
+            nothing, none = np.full(len(kept), UNKNOWN), np.zeros(len(kept), bool)
+            certain.append(none)
+            for each in (rows, *not_null.values()):
+                each.append(nothing)
+            for of_key in found.values():
+                of_key.append(FileExtremes(pa.nulls(len(kept)), none, none))
             continue
         whole = pc.invert(predicate.negated.kept(batch).to_arrow().take(kept))
         live = live_row_counts(batch, kept)

@@ -1,9 +1,10 @@
 """Scans of the tables of a query without the files whose rows have no partner in a join.
 
-The keys of one table, which is small or filtered, become a semi-join of the scan of another one. They are the keys of
-all rows that its own scan returns, which has at least the rows that matter, so that a row that is left out has no
-partner that matters (docs/pages/soundness.md, Joins). Tables are read in the order of their size, each after it was
-narrowed by smaller ones, at the version that the query reads.
+Conditions on a column that is compared by `=` hold for both sides. Then the keys of one table, which is small or
+filtered, become a semi-join of the scan of another one. They are the keys of all rows that its own scan returns, which
+has at least the rows that matter, so that a row that is left out has no partner that matters (docs/pages/soundness.md,
+Joins). Tables are read in the order of their size, each after it was narrowed by smaller ones, at the version that the
+query reads.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.reading.semi_joins import joined_scan
+from deltaskip.reading.semi_joins import ScanJoin, joined_scan
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.skipping.joins.semi_join import KeyJoin
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.clock import reads_clock
 from deltaskip.sparkexpr.nodes import top_level_columns
@@ -29,21 +31,31 @@ _MOST_BYTES, _LITTLE_BYTES = 64 << 20, 256 << 10
 _SMALL_SHARE = 1 / 10
 # Most rows whose keys are held, and keys that are compared with rows although they leave out no file.
 _MOST_ROWS, _FEW_KEYS = 10_000_000, 1_000
+# The column of a comparison that is told of another one.
+_ANY = n.Column(("",))
 
 
 @dataclass(slots=True)
 class _Table:
-    """A table of the query. size_bytes: of the files that its scan keeps."""
+    """A table of the query.
+
+    Attributes:
+        scan: The scan.
+        size_bytes: The bytes of the files that it keeps.
+        files: Their number.
+        limits_keys: Whether it has conditions that the tables with which it is joined do not have.
+    """
 
     scan: TableScan
     size_bytes: int
     files: int
+    limits_keys: bool
 
     @classmethod
-    def of(cls, scan: TableScan) -> _Table:
+    def of(cls, scan: TableScan, limits_keys: bool) -> _Table:
         """Return the table of a scan."""
         sizes = scan.files(columns=["size"])["size"]
-        return cls(scan, exact_sum(sizes), len(sizes))
+        return cls(scan, exact_sum(sizes), len(sizes), limits_keys)
 
     def key_bytes(self, columns: Collection[str]) -> int:
         """The estimated bytes of some columns, and of those of the predicate."""
@@ -66,14 +78,14 @@ def without_partnerless(
         names: The names of the tables in the query, for `explain`.
         same_types: Whether only keys of the same type are compared, as another engine may cast others otherwise.
     """
-    found = dict(scans)
     pairs: dict[tuple[str, str], list[JoinEquality]] = {}
     for each in joins:
         if each.table in scans and each.other in scans and _is_comparable(each, scans, same_types):
             pairs.setdefault((each.other, each.table), []).append(each)
     if not pairs:
-        return found
-    tables = {name: _Table.of(scans[name]) for name in {name for pair in pairs for name in pair}}
+        return dict(scans)
+    found, limiting = _with_conditions_of_partners(scans, [each for pair in pairs.values() for each in pair], names)
+    tables = {name: _Table.of(found[name], name in limiting) for name in {name for pair in pairs for name in pair}}
     waiting = set(tables)
     while waiting:
         name = min(waiting, key=lambda each: tables[each].size_bytes)
@@ -82,10 +94,66 @@ def without_partnerless(
             equal = pairs.get((name, target))
             if equal is not None and _is_worth(tables[name], tables[target], equal):
                 scan = _narrowed(tables[name].scan, tables[target].scan, equal, names)
-                narrowed = None if scan is None else _Table.of(scan)
+                narrowed = None if scan is None else _Table.of(scan, True)
                 if scan is not None and narrowed is not None and _saves(tables[target], narrowed):
                     tables[target], found[target] = narrowed, scan
     return found
+
+
+def _with_conditions_of_partners(
+    scans: Mapping[str, TableScan], joins: Sequence[JoinEquality], names: Mapping[str, str]
+) -> tuple[dict[str, TableScan], set[str]]:
+    """The scans with the conditions of their partners on columns of one type, and the names of those with others.
+
+    A row without such a condition has no partner with it, since equal values of a type satisfy the same comparisons.
+    """
+    given = {name: _conjuncts(scan.parsed) for name, scan in scans.items()}
+    comparing = {name: set(filter(None, map(_comparison, parts))) for name, parts in given.items()}
+    of_one_type = []
+    for each in joins:
+        one, other = _field(scans[each.table], each.column), _field(scans[each.other], each.other_column)
+        if one is not None and other is not None and one.type == other.type and _is_comparable(each, scans, True):
+            of_one_type.append((each, one.name, f"{names[each.table]}.{one.name} = {names[each.other]}.{other.name}"))
+    new: dict[str, dict[tuple[str, n.Node], str]] = {name: {} for name in scans}
+    columns: dict[tuple[str, str], str] = {}
+    for _ in scans:
+        # A condition goes through one join after the other.
+        for each, own, shown in of_one_type:
+            for name, node in [*comparing[each.other], *new[each.other]]:
+                if name == each.other_column and (each.column, node) not in comparing[each.table]:
+                    new[each.table].setdefault((each.column, node), shown)
+                    columns[each.table, each.column] = own
+    found, limiting = dict(scans), set()
+    for name, scan in scans.items():
+        if new[name]:
+            nodes = [n.with_node_replaced(node, _ANY, n.Column((columns[name, column],))) for column, node in new[name]]
+            found[name] = scan.narrowed(None, nodes[0] if len(nodes) == 1 else n.And(tuple(nodes)))
+            label = " AND ".join(dict.fromkeys(new[name].values()))
+            found[name].joins = (*scan.joins, ScanJoin(label, None, scan))
+        joined = {each.other_column for each, _, _ in of_one_type if each.other == name}
+        if len(given[name]) > sum(column in joined for column, _ in comparing[name]):
+            limiting.add(name)
+    return found, limiting
+
+
+def _conjuncts(node: n.Node | None) -> list[n.Node]:
+    if node is None:
+        return []
+    return [each for child in node.children for each in _conjuncts(child)] if isinstance(node, n.And) else [node]
+
+
+def _comparison(node: n.Node) -> tuple[str, n.Node] | None:
+    """The column, folded, of a comparison with constants, and the comparison for any column; None for another node."""
+    match node:
+        case n.Compare("=" | "<" | "<=" | ">" | ">=", n.Column((name,)) as column, n.Literal()):
+            pass
+        case n.Compare("=" | "<" | "<=" | ">" | ">=", n.Literal(), n.Column((name,)) as column):
+            pass
+        case n.In(n.Column((name,)) as column, tuple(values)) if all(isinstance(each, n.Literal) for each in values):
+            pass
+        case _:
+            return None
+    return t.fold_name(name), n.with_node_replaced(node, column, _ANY)
 
 
 def _is_comparable(equal: JoinEquality, scans: Mapping[str, TableScan], same_types: bool) -> bool:
@@ -113,14 +181,15 @@ def _is_worth(keys: _Table, target: _Table, equal: Sequence[JoinEquality]) -> bo
         return False
     size = keys.key_bytes([each.other_column for each in equal])
     small = min(_MOST_BYTES, max(_LITTLE_BYTES, int(target.size_bytes * _SMALL_SHARE)))
-    # Every file may have a key of a whole table, unless that has fewer rows than there are files.
-    most = target.files if keys.scan.where is None else _MOST_ROWS
+    # Each file that is left may have a key, unless there are fewer keys than files.
+    is_left = not keys.limits_keys and 2 * target.files <= target.scan.total_files()
+    most = target.files if is_left or keys.scan.parsed is None else _MOST_ROWS
     return size <= small and keys.scan.estimated_rows() <= most
 
 
 def _saves(before: _Table, after: _Table) -> bool:
     """Whether keys leave out files, or are so few that they cost nothing and may leave out rows."""
-    return after.files < before.files or len(after.scan.joins[-1].join.rows) <= _FEW_KEYS
+    return after.files < before.files or (after.scan.joins[-1].keys or 0) <= _FEW_KEYS
 
 
 def _narrowed(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from deltaskip.data_files.duckdb_relation import arrow_answer
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, SchemaError, UnsupportedFeature, meant
 from deltaskip.fork_safety import in_child, new_lock
 from deltaskip.lazy_regex import regex
+from deltaskip.reading.scan_dataset import register_scan
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
@@ -56,7 +57,7 @@ _CLOSED = ("python_enable_replacements = false", "enable_external_access = false
 # Words with which a row of the result depends on more rows of a table than its partners.
 _OF_MANY_ROWS = regex(r"(?i)\b(?:SAMPLE|TABLESAMPLE|POSITIONAL|ASOF)\b")
 # Smaller tables are read in the time that finding the joins of a query, and reading keys, takes.
-_LEAST_BYTES = 8 << 20
+_LEAST_BYTES, _MANY_FILES = 8 << 20, 1_000
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 # The DuckDB whose settings nobody can change, by its time zone, and those that belong to processes before this one.
@@ -501,8 +502,7 @@ class _Known:
         tables = {ref: scan for ref, scan in scans.items() if isinstance(scan, TableScan)}
         if len(tables) < len(scans):
             return dict(scans)
-        sizes = [exact_sum(each.files(columns=["size"])["size"]) for each in tables.values() if each.total_files() > 1]
-        if max(sizes, default=0) < _LEAST_BYTES:
+        if all(each.total_files() < 2 or _is_little(each) for each in tables.values()):
             return dict(scans)
         names = {ref: f"deltaskip_{number}" for number, ref in enumerate(self.by_place(text))}
         if "deltaskip_" in text.lower():
@@ -541,6 +541,11 @@ class _Known:
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
+def _is_little(scan: TableScan) -> bool:
+    """Whether the files of a scan are read in the time that finding the joins of a query takes."""
+    return scan.total_files() < _MANY_FILES and exact_sum(scan.files(columns=["size"])["size"]) < _LEAST_BYTES
+
+
 def _by_duckdb(
     query: _Query, tokens: Sequence[SqlToken], scans: Mapping[Reference, TableScan | ChangeScan], time_zone: str
 ) -> pa.RecordBatchReader:
@@ -560,7 +565,7 @@ def _by_duckdb(
     try:
         connection = _connection(time_zone)
         for ref, scan in scans.items():
-            scan.to_duckdb(connection, views[ref])
+            register_scan(cast(TableScan, scan), connection, views[ref])
         if [each.type for each in connection.extract_statements(run)] != [duckdb.StatementType.SELECT]:
             raise InvalidArgument("A query is one SELECT: other statements are not run.")
         if re.search(r"""\\['"]""", text):

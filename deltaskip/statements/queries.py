@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -337,9 +338,7 @@ def _required(text: str, columns: Mapping[str, Sequence[str]]) -> Required:
     """See `required_of`. Raises CatalogError without sqlglot, or with another version of it."""
     found = _sqlglot_version()
     if found is not None and found.partition(".")[0] == _SQLGLOT:
-        from deltaskip.statements.join_equalities import required_of
-
-        return required_of(text, columns)
+        return _kept(text, tuple((name, tuple(each)) for name, each in columns.items()), "spark")
     raise CatalogError(
         f"A query needs sqlglot {_SQLGLOT}, by which it is known which files to read"
         f"{'' if found is None else f', not {found}'}: {install_command('sql', 'sqlglot')}."
@@ -356,9 +355,15 @@ def required_locally(text: str, columns: Mapping[str, Sequence[str]]) -> Require
     found = _sqlglot_version()
     if found is None or found.partition(".")[0] != _SQLGLOT:
         return Required({})
+    return _kept(text, tuple((name, tuple(each)) for name, each in columns.items()), "duckdb")
+
+
+@lru_cache(1 << 5)
+def _kept(text: str, columns: tuple[tuple[str, tuple[str, ...]], ...], dialect: str) -> Required:
+    """See `required_of`. A program asks the same again, and sqlglot takes as long as the plan of a table."""
     from deltaskip.statements.join_equalities import required_of
 
-    return required_of(text, columns, "duckdb")
+    return required_of(text, dict(columns), dialect)
 
 
 def _sqlglot_version() -> str | None:

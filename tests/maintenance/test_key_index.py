@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from deltaskip import DeltaTable, SetProperty
+from deltaskip import DeltaTable, SetProperty, col
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.maintenance import key_index
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
@@ -59,6 +62,37 @@ def assert_like_twin(folder: Path, look_ups: int = 12, version: int | None = Non
             assert sorted(found, key=str) == sorted([row for row in everything if row[name] == value], key=str), where
     some = table.scan().semi_join(pa.table({"k": keys}), "k").to_arrow()
     assert sorted(some["k"].to_pylist()) == sorted(k for k in by_key for _ in by_key[k] if k in keys)
+
+
+def assert_no_file_is_lost(folder: Path, look_ups: int, known: bool = True) -> None:
+    """Look-ups of many keys at once, one of each file and as many absent ones, keep every file.
+
+    So each key is compared: another one keeps its file in one of 256 look-ups. Rows that are deleted have keys, too.
+
+    Args:
+        folder: The table.
+        look_ups: How many keys are looked up, at least.
+        known: Whether the index knows most of the files.
+    """
+    table, random_, number = DeltaTable(folder), random.Random(seed()), 0
+    uris = table.scan().files(columns=["uri"])["uri"].to_pylist()
+    of_files = [pq.read_table(unquote(uri.removeprefix("file://")), columns=["id", "k"]) for uri in uris]
+    everything = table.scan().to_arrow()
+    while look_ups > 0:
+        column = ("id", "k")[number % 2]
+        present = [each[column][random_.randrange(len(each))].as_py() for each in of_files]
+        numbers = [random_.randrange(1 << 32, 1 << 40) for _ in uris]
+        absent = [f"{each:x}" for each in numbers] if column == "id" else numbers
+        keys = pa.table({column: present + absent})
+        scan = table.scan().semi_join(keys, column) if number % 3 else table.scan(col(column).isin(present + absent))
+        lost = {*uris} - {*scan.files(columns=["uri"])["uri"].to_pylist()}
+        assert not lost, (column, [present[uris.index(each)] for each in lost])
+        if number % 40 == 0:
+            wanted = everything.filter(pc.is_in(everything[column], keys[column].combine_chunks()))
+            assert sorted(scan.to_arrow().to_pylist(), key=str) == sorted(wanted.to_pylist(), key=str)
+            kept = len(table.scan(col(column).isin(absent[:3])).files(columns=["uri"]))
+            assert not known or kept < len(uris) / 2
+        look_ups, number = look_ups - len(present) - len(absent), number + 1
 
 
 def saved(table: DeltaTable, where: str) -> int:
@@ -132,6 +166,37 @@ def test_no_row_is_lost_after_any_change_of_the_table(tmp_path: Path, vectors: b
     assert_like_twin(tmp_path / "copy")
     assert_like_twin(folder, version=table.version - 2)
     assert key_parts(folder)
+
+
+def test_no_key_is_lost_in_any_look_up_after_any_change(tmp_path: Path) -> None:
+    folder, files, size = tmp_path / "t", extent(20, 400), extent(20, 60)
+    table, look_ups = DeltaTable.create(folder, DDL, properties=PROPERTIES), extent(200, 72_000)
+    for number in range(files):
+        table.append(rows(range(number * size, number * size + size), number))
+    table.checkpoint()
+
+    def small_files(table: DeltaTable) -> None:
+        table.optimize(target_file_bytes=3_000)
+
+    def rows_of_deltalake(table: DeltaTable) -> None:
+        for number in range(extent(2, 40)):
+            start = (files + number) * size
+            deltalake.write_deltalake(str(folder), rows(range(start, start + size), 9), mode="append")
+
+    acts = [rebuild, delete, update, merge, small_files, restore, overwrite, vacuum, rows_of_deltalake, checkpoint]
+    for act in acts:
+        act(table.refresh())
+        assert_no_file_is_lost(folder, look_ups)
+    table.refresh().clone(tmp_path / "shallow")
+    assert_no_file_is_lost(tmp_path / "shallow", look_ups, known=False)
+    shutil.copytree(folder, tmp_path / "copy")
+    assert_no_file_is_lost(tmp_path / "copy", look_ups)
+    other = deltalake.DeltaTable(str(tmp_path / "copy"))
+    other.optimize.compact(target_size=6_000)
+    other.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert_no_file_is_lost(tmp_path / "copy", look_ups, known=False)
+    rebuild(DeltaTable(tmp_path / "copy"))
+    assert_no_file_is_lost(tmp_path / "copy", look_ups)
 
 
 def test_deltalake_reads_and_writes_a_table_with_an_index(tmp_path: Path) -> None:

@@ -231,6 +231,32 @@ def test_a_part_finds_what_a_plain_dictionary_finds(tmp_path: Path, count: int) 
         assert found.containing(storage, raw).tolist() == [n in set(numbers.tolist()) for n in range(40)]
 
 
+def test_a_remote_part_takes_one_request_to_open_and_one_for_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Remote(LocalStorage):
+        remote = True
+
+        def read_range(self, path: str, offset: int, length: int) -> bytes:
+            asked.append(length)
+            return super().read_range(path, offset, length)
+
+        def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
+            asked.append(0)
+            return super().open_input(path, size)
+
+    monkeypatch.setattr(part, "_HEAD_BYTES", 4_000)
+    raw = np.random.default_rng(1).integers(0, 1 << 64, 9_000, np.uint64, endpoint=False)
+    (tmp_path / "part").write_bytes(written([part.packed(raw, 3)], 40))
+    found = part.KeyPart.open(Remote(), LocalStorage().info(join(str(tmp_path), "part")))
+    assert asked == [4_000] and found.held is None
+    assert all(found.containing(Remote(), raw[n : n + 1])[3] for n in range(20)) and len(asked) == 21
+    # Keys of many blocks are read side by side.
+    assert np.flatnonzero(found.containing(Remote(), raw)).tolist() == [3] and asked[21:] == [0]
+
+
 def test_a_key_takes_forty_bits_at_most_and_absent_keys_are_found_in_one_of_twenty_look_ups(tmp_path: Path) -> None:
     made = np.random.default_rng(1)
     count, files = 400_000, 2_000

@@ -354,6 +354,11 @@ def test_explain_names_each_table_s_files_and_what_joins_save(folder: Path, monk
     assert "The join on o.id = k.id with 1 key saves 4 files." in plan
     assert "2 of 6 files kept" in plan
     assert "label = 'l7'" in plan
+    conditions = {"k.id BETWEEN 7 AND 8": 3, "k.id IN (7, 8)": 3, "k.id = 7": 4}
+    conditions["7 <= k.id AND k.id < 9 AND k.label IS NOT NULL"] = 3
+    for where, saved in conditions.items():
+        [plan] = ds.sql(text.replace("k.label = 'l7'", where).format(t="'data/orders'"))["plan"].to_pylist()
+        assert f"The join on o.id = k.id with conditions of both sides saves {saved} files." in plan, (where, plan)
     assert "files kept" in ds.catalog("warehouse:wh").sql("EXPLAIN SELECT id FROM sales.orders")["plan"][0].as_py()
     assert "id > 7" in ds.sql("EXPLAIN SELECT id FROM 'data/orders' WHERE id > 7 LIMIT 1")["plan"][0].as_py()
 

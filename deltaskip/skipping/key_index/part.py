@@ -21,7 +21,8 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from deltaskip.skipping.key_index.key_columns import Hashes, kind_of
 from deltaskip.sparkexpr.values.arrow_values import filled, one_chunk
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import FileInfo, Storage
-from deltaskip.storage.range_file import read_ranges
+from deltaskip.storage.range_file import Range, read_ranges
 
 KNOWN_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modification_time", pa.int64())])
 """The data files of a part: the key of the path, and what identifies the add action beside it."""
@@ -180,8 +181,8 @@ class KeyPart:
             DamagedPart: It is not a part, or it is damaged.
             StorageError: It cannot be read; FileNotFoundError if it is gone.
         """
-        with storage.open_input(info.path, info.size) as source:
-            [head] = read_ranges(source, [(max(0, info.size - _HEAD_BYTES), min(info.size, _HEAD_BYTES))])
+        with _reading(storage, info) as read:
+            head = read(max(0, info.size - _HEAD_BYTES), min(info.size, _HEAD_BYTES))
             if len(head) < _TAIL.size:
                 raise DamagedPart("it is too short")
             header_bytes, blocks, total, check, magic = _TAIL.unpack(head[-_TAIL.size :])
@@ -192,7 +193,7 @@ class KeyPart:
             if not 0 < blocks < 1 << 32 or rest > total:
                 raise DamagedPart("its measures are impossible")
             if rest > len(head):
-                [head] = read_ranges(source, [(total - rest, rest)])
+                head = read(total - rest, rest)
         held = head[:-rest] if len(head) == total else None
         head = head[len(head) - rest :]
         if zlib.crc32(head[:-12]) != check:
@@ -217,15 +218,26 @@ class KeyPart:
         wanted = np.unique(keys & ~np.uint64(0xFFFF))
         places = _block_of(wanted, len(self.offsets) - 1)
         prints = (wanted >> np.uint64(16)).astype(np.uint16)
-        held = None if self.held is None else pa.BufferReader(self.held)
-        with held or storage.open_input(self.info.path, self.info.size) as source:
+        with ExitStack() as stack:
+            opened: list[pa.NativeFile] = []
+
+            def read(ranges: Sequence[Range]) -> list[memoryview]:
+                first, end = min(ranges)[0], max(offset + length for offset, length in ranges)
+                if self.held is None and storage.remote and end - first <= _HEAD_BYTES:
+                    data = memoryview(storage.read_range(self.info.path, first, end - first))
+                    return [data[offset - first : offset - first + length] for offset, length in ranges]
+                if not opened:
+                    held = None if self.held is None else pa.BufferReader(self.held)
+                    opened.append(stack.enter_context(held or storage.open_input(self.info.path, self.info.size)))
+                return read_ranges(opened[0], ranges)
+
             for start in range(0, len(wanted), _AT_ONCE):
-                self._mark(source, places[start : start + _AT_ONCE], prints[start : start + _AT_ONCE], found)
+                self._mark(read, places[start : start + _AT_ONCE], prints[start : start + _AT_ONCE], found)
         return found
 
     def _mark(
         self,
-        source: pa.NativeFile,
+        read: Callable[[Sequence[Range]], list[memoryview]],
         places: npt.NDArray[np.int64],
         prints: npt.NDArray[np.uint16],
         found: npt.NDArray[np.bool_],
@@ -234,11 +246,11 @@ class KeyPart:
         counts = self.offsets[blocks + 1].astype(np.int64) - self.offsets[blocks]
         starts = _ENTRY_BYTES * self.offsets[blocks].astype(np.int64) + _CHECKSUM_BYTES * blocks
         lengths = _ENTRY_BYTES * counts + _CHECKSUM_BYTES
-        read = read_ranges(source, list(zip(starts.tolist(), lengths.tolist(), strict=True)))
-        for block, data, length in zip(blocks.tolist(), read, lengths.tolist(), strict=True):
+        data_of = read(list(zip(starts.tolist(), lengths.tolist(), strict=True)))
+        for block, data, length in zip(blocks.tolist(), data_of, lengths.tolist(), strict=True):
             if len(data) != length or bytes(data[:4]) != _checksum(block, data[4:]):
                 raise DamagedPart("the checksum of a block is wrong")
-        entries = np.frombuffer(b"".join([each[4:] for each in read]), "<u2")
+        entries = np.frombuffer(b"".join([each[4:] for each in data_of]), "<u2")
         # Each key is compared with all fingerprints of its block; the numbers of the files follow them.
         begin = 2 * (np.cumsum(counts) - counts)[of_key]
         of_key_counts = counts[of_key]
@@ -249,6 +261,16 @@ class KeyPart:
         if len(numbers) and int(numbers.max()) >= len(found):
             raise DamagedPart("a block names a data file that the part does not know")
         found[numbers] = True
+
+
+@contextmanager
+def _reading(storage: Storage, info: FileInfo) -> Iterator[Callable[[int, int], memoryview]]:
+    """A function that reads a range of a part, remote ones by one request: opening a remote file would read its end."""
+    if storage.remote:
+        yield lambda offset, length: memoryview(storage.read_range(info.path, offset, length))
+        return
+    with storage.open_input(info.path, info.size) as source:
+        yield lambda offset, length: read_ranges(source, [(offset, length)])[0]
 
 
 def _read_header(data: memoryview) -> tuple[PartOf, pa.Table]:
