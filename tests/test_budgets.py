@@ -33,7 +33,7 @@ LIMITS: dict[str, int] = {
     "skipping": 10_950,
     "spark": 15_200,
     "sparkexpr": 41_150,
-    "statements": 6_400,
+    "statements": 6_600,
     "stats": 5_950,
     "storage": 3_750,
     "table": 5_000,
