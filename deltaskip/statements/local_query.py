@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import read_timestamp
+from deltaskip.statements.bound_plan import FLOAT, TIMES, other_meanings
 from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_projection import Projection, column_names, constant_row, evaluated_here, select_items
 from deltaskip.statements.local_pushdown import alias_length, join_predicates, own_where, sure_predicate
@@ -45,8 +46,11 @@ _OTHER_AGGREGATES = frozenset(("any_value", "approx_count_distinct", "array_agg"
                                "max_by", "min_by", "mode", "skewness", "string_agg"))  # fmt: skip
 # Clauses in which a column is compared.
 _CLAUSES = ("SELECT", "FROM", "WHERE", "ON", "USING", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY")
-_COMPARING = ("WHERE", "ON", "USING", "HAVING", "QUALIFY")
-_OPERATORS = frozenset("=<>!+-*/%")
+# Operators of one order in DuckDB, and of several in Spark.
+_BITWISE = frozenset(("|", "&", "^", "<<"))
+# Words before an operand, which cannot be an alias.
+_BEFORE_OPERANDS = ("SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "CASE", "WHEN", "THEN", "ELSE", "BY",
+                    "HAVING", "IN", "LIKE", "ILIKE", "BETWEEN")  # fmt: skip
 # Expressions without a row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements
 # count from 1.
 _OTHER_OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
@@ -86,6 +90,8 @@ class LocalRows:
         floats: The columns of type FLOAT with which Spark computes as doubles, and DuckDB does not.
         nested: The columns with elements or fields in whose order NULL is last in DuckDB and first in Spark.
         quoted: The columns whose names stand in double quotes like a text of Spark.
+        texts: What stands in double quotes in an expression, where DuckDB has a name and Spark a text.
+        times: The values of a type without a time zone, which Spark has as TIMESTAMP or DATE.
     """
 
     batches: pa.RecordBatchReader
@@ -96,6 +102,8 @@ class LocalRows:
     floats: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
@@ -175,14 +183,21 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         return LocalRows(simple.to_batches(), _latest({named[0]: scan}), quoted=quoted)
     query, scans = known.scans_of(query, named)
     tokens = _tokens(query.text)
-    rows = _by_duckdb(query, tokens, scans, time_zone)
+    rows, bound = _by_duckdb(query, tokens, scans, time_zone)
     collated = _named(tokens, tables, lambda field: bool(field.metadata.get(t.COLLATIONS_KEY)))
     padded = _named(tokens, tables, declares_char)
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
-    others, doubled = _others(query.text, tokens, floats), _floats(_tokens(query.with_values)) if floats else ()
+    others = [
+        *_others(query.text, tokens, floats),
+        *(each for each in bound if each not in TIMES and (each != FLOAT or not floats)),
+    ]
+    others += ["* after USING"] * _is_star_after_using(tokens, tables)
+    others += [*_of_precedence(tokens), *_of_aliases(tokens, tables)]
     nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
-    found = _among(floats, doubled), _among(nested, _ordered(tokens) if nested else ()), quoted
-    return LocalRows(rows, _latest(scans), tuple(others), collated, padded, *found)
+    found = floats if FLOAT in bound else (), _among(nested, _ordered(tokens) if nested else ()), quoted
+    texts = tuple(token.text for token in _texts_of_spark(query.text, tokens))
+    times = tuple(each for each in bound if each in TIMES)
+    return LocalRows(rows, _latest(scans), tuple(others), collated, padded, *found, texts, times)
 
 
 def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:
@@ -296,35 +311,12 @@ def _with_clauses(tokens: Sequence[SqlToken]) -> Iterator[tuple[str, SqlToken]]:
         yield clause, token
 
 
-def _floats(tokens: Sequence[SqlToken]) -> Iterator[str]:
-    """The names in a query whose numbers are compared or computed with others, not counting exact ones of FLOAT."""
-    for at, (clause, token) in enumerate(_with_clauses(tokens)):
-        # What stands on both sides of the name, from the name on.
-        sides = tokens[max(at - 2, 0) : at][::-1], tokens[at + 1 : at + 3]
-        operands = [each[1:] for each in sides if each and each[0].kind == "symbol" and each[0].text[0] in _OPERATORS]
-        if token.kind not in ("word", "name") or not (operands or clause in _COMPARING):
-            continue
-        # A FLOAT has the same value as a DOUBLE, and so does the number of `f = 0.5`.
-        exact = operands and all(each and _is_float(each[0]) for each in operands)
-        if not exact and not (sides[1] and sides[1][0].is_word("IS", "AS")):
-            yield t.fold_name(token.text)
-
-
 def _exact(token: SqlToken) -> Fraction | None:
     """The value of a token that is a number; None for another."""
     try:
         return Fraction(token.text) if token.kind == "number" else None
     except ValueError:  # such as 1.5D
         return None
-
-
-def _is_float(token: SqlToken) -> bool:
-    """Whether a token is a number that FLOAT represents exactly."""
-    exact = _exact(token)
-    try:
-        return exact is not None and bool(struct.unpack("f", struct.pack("f", exact))[0] == exact)
-    except OverflowError:
-        return False
 
 
 def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
@@ -335,6 +327,74 @@ def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
         is_value = before.is_word("LIKE", "BETWEEN") or (before.kind == "symbol" and before.text[0] in "=<>!")
         if text[token.start] == '"' and (is_value or is_listed) and not (after and after[0].is_symbol(".")):
             yield token
+
+
+def _texts_of_spark(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
+    """The tokens in double quotes that begin an operand, in any clause."""
+    for at, token in enumerate(tokens[1:], 1):
+        before = tokens[at - 1]
+        begins = before.is_word(*_BEFORE_OPERANDS) or (before.kind == "symbol" and before.text not in (".", ")", "]"))
+        if begins and text[token.start] == '"' and not any(each.is_symbol(".") for each in tokens[at + 1 : at + 2]):
+            yield token
+
+
+def _of_precedence(tokens: Sequence[SqlToken]) -> Iterator[str]:
+    """The operators without parentheses between them that DuckDB reads in another order."""
+    outer: list[list[str]] = [[]]
+    for token in [*tokens, None]:
+        is_symbol = token is not None and token.kind == "symbol" and token.text[0] in ",)=<>!" and token.text != "<<"
+        if token is None or is_symbol or token.is_word(*_BEFORE_OPERANDS, *_CLAUSES, "AS", "END"):
+            found = outer[-1]
+            after = {*found[found.index("||") :]} if "||" in found else set()
+            if len(_BITWISE & {*found}) > 1 or after & {"+", "-", *_BITWISE}:
+                yield " beside ".join(dict.fromkeys(found))
+            outer[-1] = []
+        if token is not None and token.kind == "symbol":
+            if token.text == "(":
+                outer.append([])
+            elif token.text == ")" and len(outer) > 1:
+                outer.pop()
+            elif token.text in _BITWISE or token.text in ("||", "+", "-"):
+                outer[-1].append(token.text)
+
+
+def _of_aliases(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> Iterator[str]:
+    """The aliases in expressions of ORDER BY that are also columns, which DuckDB takes there and Spark does not."""
+    columns = {t.fold_name(field.name) for table in tables for field in table.schema.fields}
+    aliases = {t.fold_name(tokens[at + 1].text) for at, token in enumerate(tokens[:-1]) if token.is_word("AS")}
+    for clause, group in groupby(_with_clauses(tokens), lambda pair: pair[0]):
+        item, depth = list[SqlToken](), 0
+        for token in [*(token for _, token in group), None] if clause == "ORDER" else ():
+            symbol = token.text if token is not None and token.kind == "symbol" else ""
+            depth += (symbol == "(") - (symbol == ")")
+            if token is not None and depth >= 0 and (depth or symbol != ","):
+                item += [] if token.is_word("ORDER", "BY", "ASC", "DESC", "NULLS", "FIRST", "LAST") else [token]
+                continue
+            own = [at for at, each in enumerate(item) if each.kind in ("word", "name")]
+            own = [at for at in own if not at or not item[at - 1].is_symbol(".")]
+            names = {t.fold_name(item[at].text) for at in own} & aliases & columns
+            if len(item) > 1 and names:
+                yield f"{min(names)} in ORDER BY"
+            if depth < 0:
+                break
+            item = []
+
+
+def _is_star_after_using(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> bool:
+    """Whether `*` has the columns of USING first in Spark only, which is sure where they are first in their tables."""
+    stars = (at for at, token in enumerate(tokens) if token.is_symbol("*") and at)
+    if not any(tokens[at - 1].is_word("SELECT", "DISTINCT") or tokens[at - 1].is_symbol(",") for at in stars):
+        return False
+    if any(token.is_word("NATURAL") for token in tokens):
+        return True
+    columns = [[t.fold_name(field.name) for field in table.schema.fields] for table in tables]
+    for at, token in enumerate(tokens[:-1]):
+        if token.is_word("USING") and tokens[at + 1].is_symbol("("):
+            end = next((i for i, each in enumerate(tokens) if i > at and each.is_symbol(")")), len(tokens))
+            keys = [t.fold_name(each.text) for each in tokens[at + 2 : end] if not each.is_symbol(",")]
+            if any(names[: len(keys)] != keys for names in columns if set(keys) <= set(names)):
+                return True
+    return False
 
 
 def _ordered(tokens: Sequence[SqlToken]) -> Iterator[str]:
@@ -548,7 +608,8 @@ def _is_little(scan: TableScan) -> bool:
 
 def _by_duckdb(
     query: _Query, tokens: Sequence[SqlToken], scans: Mapping[Reference, TableScan | ChangeScan], time_zone: str
-) -> pa.RecordBatchReader:
+) -> tuple[pa.RecordBatchReader, list[str]]:
+    """The rows, and what DuckDB computes otherwise than Spark by the types of the query."""
     try:
         import duckdb
     except ImportError as error:
@@ -573,6 +634,7 @@ def _by_duckdb(
                 "A backslash before a quote ends a string in DuckDB and continues it in Spark: write '' for a quote in "
                 "a string, or pass the string as a parameter."
             )
+        bound = other_meanings(connection, run)
         found = arrow_answer(connection.sql(run, params=values or None))
     except duckdb.Error as error:
         raise _refused(error, text, tokens, views, scans.values()) from error
@@ -587,7 +649,7 @@ def _by_duckdb(
     names = ["count(1)" if name == "count_star()" else name for name in found.schema.names]
     schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
     renamed_batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches())
-    return pa.RecordBatchReader.from_batches(schema, renamed_batches)
+    return pa.RecordBatchReader.from_batches(schema, renamed_batches), bound
 
 
 def _connection(time_zone: str) -> Any:

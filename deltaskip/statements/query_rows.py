@@ -20,10 +20,12 @@ class QueryRows:
 
     Args:
         batches: The rows, which are read once.
+        times: The values of type TIMESTAMP_NTZ that Spark has as TIMESTAMP or DATE.
     """
 
-    def __init__(self, batches: pa.RecordBatchReader) -> None:
+    def __init__(self, batches: pa.RecordBatchReader, times: tuple[str, ...] = ()) -> None:
         self._batches = batches
+        self.times = times
         self.schema = batches.schema
 
     @property
@@ -76,9 +78,12 @@ def rows_to_write(session: QuerySession, text: str) -> tuple[QueryRows, list[Tab
     For arguments and errors, see `local_rows`. Raises PredicateError if DuckDB may compute other rows than Spark.
     """
     found = local_rows(session, text, None, session.time_zone)
-    if found.warning:
+    said = found.warning
+    if found.texts:
+        said = f"'{found.texts[0]}' in double quotes is a name in DuckDB and a text in Spark. {said}".rstrip()
+    if said:
         raise PredicateError(
-            f"{found.warning} Such rows are not written unasked: write the query otherwise, pass a session as the "
+            f"{said} Such rows are not written unasked: write the query otherwise, pass a session as the "
             f"first argument of sql(), or append the rows of deltaskip.sql(text)."
         )
-    return QueryRows(found.batches), [*found.latest]
+    return QueryRows(found.batches, found.times), [*found.latest]

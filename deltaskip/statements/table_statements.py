@@ -11,7 +11,7 @@ from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.located import PROVIDERS, LocatedCatalog, TableEntry
 from deltaskip.catalogs.staged import changed_since_read
 from deltaskip.catalogs.table_catalog import TableCatalog, transactional
-from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
+from deltaskip.errors import InvalidArgument, PredicateError, TableAlreadyExists, TableNotFound
 from deltaskip.records import dataclass
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.user_schema import schema_of
@@ -20,6 +20,7 @@ from deltaskip.sparkexpr.text.sql_text import sql_error
 from deltaskip.sparkexpr.types import StructField, StructType, display_name, fold_name
 from deltaskip.statements.answers import NO_ROWS, create_statement, rows
 from deltaskip.statements.namespace_statements import NAMESPACE_WORDS
+from deltaskip.statements.query_rows import QueryRows
 from deltaskip.statements.reader import Creating, NameParts, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import Statement, StatementSession, catalog_name
 from deltaskip.storage.location import address_of
@@ -131,6 +132,11 @@ class CreateTable(Statement):
         if self.location is not None:
             properties["location"] = self.location
         frame, scans = (None, []) if self.query is None else session.read(self.query)
+        if isinstance(frame, QueryRows) and frame.times:
+            raise PredicateError(
+                f"{frame.times[0]} is a TIMESTAMP without a time zone where DuckDB runs the query, and Spark makes a "
+                f"column TIMESTAMP or DATE of it: create the table with its columns, and insert the rows."
+            )
         schema: Any = self.columns if frame is None else _nullable(schema_of(frame.schema))
         partitions: list[str | Transform | table_changes.ClusterBy] = list(self.partitions)
         if self.cluster_by:

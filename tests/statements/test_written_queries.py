@@ -74,6 +74,17 @@ def test_rows_that_duckdb_computes_otherwise_are_not_written(tmp_path: Path) -> 
     ]):  # fmt: skip
         with pytest.raises(ds.PredicateError, match=r"meaning of DuckDB.*Such rows are not written unasked"):
             catalog.sql(text)
+    for text, said in ([
+        ("INSERT INTO db.orders (name) SELECT max(\"name\") FROM db.orders", "'name' in double quotes is a name"),
+        ("DELETE FROM db.orders WHERE id IN (SELECT max(id) FROM db.orders GROUP BY name HAVING \"name\" = 'name')",
+         "'name' in double quotes is a name"),
+        ("INSERT INTO db.orders SELECT * FROM db.orders JOIN (SELECT 'a' AS name) s USING (name)", "after USING"),
+        ("CREATE TABLE db.copy AS SELECT max(day) + INTERVAL 1 DAY AS day FROM db.orders", r"DATE \+ INTERVAL is"),
+        ("CREATE TABLE db.copy AS SELECT max(id) AS id, TIMESTAMP '2026-01-01 00:00:00' AS t FROM db.orders",
+         "create the table with its columns"),
+    ]):  # fmt: skip
+        with pytest.raises(ds.PredicateError, match=said):
+            catalog.sql(text)
     assert catalog.load_table("db.orders").version == 1
     assert not catalog.table_exists("db.copy")
     made = "CREATE TABLE db.copy AS SELECT day, sum(amount) / nullif(count(*), 0) AS mean FROM db.orders GROUP BY day"
