@@ -348,7 +348,8 @@ def run_joins(
 
         seconds, found = alternating({kind: lambda kind=kind: run(kind) for kind in runs}, rounds, clock)
         assert len(set(map(str, found.values()))) == 1, f"{name}: {found}"
-        plans = {kind: joins_of(frame) for kind, frame in frames.items()}
+        # A filter by the keys of a join, which an installed catalog takes, shows that join again.
+        plans = {kind: list(dict.fromkeys(joins_of(frame))) for kind, frame in frames.items()}
         expected = plans["delta-spark with"]
         others = [kind for kind in ("views with", "installed with") if plans[kind] != expected]
         for kind in others:
