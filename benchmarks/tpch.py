@@ -100,7 +100,7 @@ JOINS = {
     "rich customers": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {customer} ON o_customer = c_key WHERE "
     "c_balance > 9990",
     "a name and its stock": "{lineitem} JOIN {orders} ON l_order = o_key JOIN {partsupp} ON l_part = ps_part AND "
-    "l_supplier = ps_supplier JOIN {part} ON ps_part = p_key WHERE p_name = 'name 7' AND p_size = 4",
+    "l_supplier = ps_supplier JOIN {part} ON ps_part = p_key WHERE p_name = 'name 7' AND p_size < 4",
     "a segment of a nation": "{lineitem} JOIN {part} ON l_part = p_key JOIN {orders} ON l_order = o_key JOIN "
     "{customer} ON o_customer = c_key JOIN {nation} ON c_nation = n_key WHERE n_name = 'nation 3' AND "
     "c_segment = 'segment 2'",
@@ -350,7 +350,8 @@ def run_joins(
 
         seconds, found = alternating({kind: lambda kind=kind: run(kind) for kind in runs}, rounds, clock)
         assert len(set(map(str, found.values()))) == 1, f"{name}: {found}"
-        plans = {kind: joins_of(frame) for kind, frame in frames.items()}
+        # A filter by the keys of a join, which an installed catalog takes, shows that join again.
+        plans = {kind: list(dict.fromkeys(joins_of(frame))) for kind, frame in frames.items()}
         expected = plans["delta-spark with"]
         others = [kind for kind in ("views with", "installed with") if plans[kind] != expected]
         for kind in others:

@@ -100,7 +100,8 @@ def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     """
     _check_readable(spark, plan.table)
     if not plan.scans:
-        return spark.createDataFrame([], _schema(plan))
+        # Spark knows no size of an empty DataFrame, but that no row is FALSE, and plans no join with such rows.
+        return spark.createDataFrame([], _schema(plan)).where(F.lit(False))
     check_settings(spark, plan)
     plan = _located(spark, plan)
     with listing_by_spark(spark, plan.paths, plan.table.root):
