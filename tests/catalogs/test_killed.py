@@ -1,27 +1,26 @@
 """kill -9 at every step of a change of a catalog leaves what was before or what comes after."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.data_files import encoding
 from deltaskip.errors import TableNotFound
-from tests.catalogs.killed import CHANGES, OLD, SCHEMA, opened
 from tests.dml.tables import ids_of
 from tests.each import each
 from tests.extent import WHOLE, some
 from tests.storage.s3 import endpoint, s3_options
+from tests.txn.killed import steps_of
 
 __all__ = ["endpoint", "s3_options"]
 
-ROOT = Path(__file__).resolve().parents[2]
 OLD_IDS, NEW_IDS = [1, 2, 3], [7, 8]
 
 # URLs of catalogs below a folder; {folder} is different for each time that a change is killed.
@@ -31,6 +30,76 @@ if WHOLE:
     LOCAL["SQLite"] = "sql:sqlite:///{below}/{{folder}}.db"
 # Changes that a catalog cannot make, by nature.
 IMPOSSIBLE = {("warehouse on S3", "rename")}
+
+
+SCHEMA = "id BIGINT, name STRING"
+OLD = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"]})
+NEW = pa.table({"id": pa.array([7, 8], pa.int64()), "name": ["x", "y"]})
+
+
+def _nothing(_: ds.TransactionalTableCatalog, __: str) -> None:
+    pass
+
+
+def _with_table(catalog: ds.TransactionalTableCatalog, _: str) -> None:
+    catalog.create_table("db.t", SCHEMA, ["name"]).append(OLD)
+
+
+def _with_outside(catalog: ds.TransactionalTableCatalog, outside: str) -> None:
+    options = getattr(catalog, "storage_options", None)
+    ds.DeltaTable.create(outside, SCHEMA, storage_options=options).append(OLD)
+
+
+def _with_registered(catalog: ds.TransactionalTableCatalog, outside: str) -> None:
+    _with_outside(catalog, outside)
+    catalog.register_table("db.t", outside)
+
+
+def _create(catalog: ds.TransactionalTableCatalog, _: str) -> None:
+    with catalog.stage_create("db.t", SCHEMA, ["name"]) as staged:
+        staged.append(OLD)
+
+
+def _replace(catalog: ds.TransactionalTableCatalog, _: str) -> None:
+    with catalog.stage_replace("db.t", "id BIGINT, name STRING, more INT", (), ["id DESC"]) as staged:
+        staged.append(NEW)
+
+
+Change = Callable[[ds.TransactionalTableCatalog, str], Any]
+CHANGES: dict[str, tuple[Change, Change]] = {
+    "create": (_nothing, _create),
+    "replace": (_with_table, _replace),
+    "register": (_with_outside, lambda catalog, outside: catalog.register_table("db.t", outside)),
+    "rename": (_with_table, lambda catalog, _: catalog.rename_table("db.t", "other.u")),
+    "rename registered": (_with_registered, lambda catalog, _: catalog.rename_table("db.t", "other.u")),
+    "drop": (_with_table, lambda catalog, _: catalog.drop_table("db.t")),
+    "drop registered": (_with_registered, lambda catalog, _: catalog.drop_table("db.t")),
+    "alter": (_with_table, lambda catalog, _: catalog.alter_table("db.t", ds.AddColumn("a", "INT"))),
+    "create namespace": (_nothing, lambda catalog, _: catalog.create_namespace("new", {"k": "v"})),
+    "drop namespace": (_with_table, lambda catalog, _: catalog.drop_namespace("db", cascade=True)),
+}
+
+
+def opened(url: str, options: dict[str, Any], folder: str) -> tuple[ds.TransactionalTableCatalog, str]:
+    """The catalog of one time, and a location that it does not manage."""
+    found = ds.catalog(url.format(folder=folder), **options)
+    assert isinstance(found, ds.TransactionalTableCatalog)
+    place = url.partition(":")[2].format(folder=f"{folder}-outside")
+    if ":///" in place:
+        place = place.partition(":///")[2] + ".tables"
+    return found, place
+
+
+def changing(stop: int, change: str, url: str, options: str) -> Callable[[], object]:
+    """What changes a catalog that has the namespaces `db` and `other`, and tables as the change needs them."""
+    prepare, act = CHANGES[change]
+    # One file after the other: the steps have an order.
+    encoding._THREADS = 1
+    catalog, outside = opened(url, json.loads(options), f"{change}-{stop}")
+    for name in ("db", "other"):
+        catalog.create_namespace(name)
+    prepare(catalog, outside)
+    return lambda: act(catalog, outside)
 
 
 @dataclass(frozen=True)
@@ -54,12 +123,9 @@ def killed(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
     else:
         options = {"storage_options": request.getfixturevalue("s3_options")}
     changes = [change for change in some(CHANGES, 3) if (kind, change) not in IMPOSSIBLE]
-    command = [sys.executable, "-m", "tests.catalogs.killed", url, json.dumps(options), *changes]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-    assert run.returncode == 0, run.stderr
-    *steps, nothing = run.stdout.split("done\n")
-    assert not nothing and all(steps)
-    return Place(url, options, {change: [*of.splitlines(), "done"] for change, of in zip(changes, steps, strict=True)})
+    found = {change: steps_of(changing, change, url, json.dumps(options)) for change in changes}
+    assert all(len(steps) > 1 for steps in found.values())
+    return Place(url, options, found)
 
 
 def state(catalog: ds.TransactionalTableCatalog, ident: str) -> tuple[int, list[int]] | None:

@@ -11,9 +11,8 @@ from deltaskip.alter.table_changes import AddColumn, RemoveProperty, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.catalogs.unity.client import UnityClient
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit
-from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import Lost, Refusal
-from tests.catalogs.unity_server import UnityServer, cat, server
+from tests.catalogs.unity_server import COLUMNS, UnityServer, cat, rows, server
 from tests.dml.tables import ids_of
 from tests.each import refuses
 

@@ -19,9 +19,8 @@ import deltaskip as ds
 from deltaskip.alter.table_changes import AddColumn, ClusterBy, RemoveProperty, SetComment, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.storage import LocalStorage
-from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
-from tests.catalogs.unity_server import UnityServer, cat, server
+from tests.catalogs.unity_server import COLUMNS, UnityServer, cat, rows, server
 from tests.dml.tables import ids_of
 from tests.each import in_threads, refuses
 from tests.noted import raising

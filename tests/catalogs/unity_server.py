@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_plus, urlsplit
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from unitycatalog import client
 
@@ -607,3 +608,11 @@ def server(tmp_path: Path) -> Iterator[UnityServer]:
 def cat(server: UnityServer) -> UnityCatalog:
     """Its catalog `main`."""
     return UnityCatalog(server.url, "main")
+
+
+COLUMNS = "id BIGINT, name STRING"
+
+
+def rows(*ids: int) -> pa.Table:
+    """Rows of COLUMNS."""
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})

@@ -15,8 +15,8 @@ import pyarrow as pa
 import deltaskip as ds
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.located import TableEntry
+from tests.catalogs.memory_catalog import MemoryCatalog
 from tests.dml.merge.random_merges import DDL
-from tests.statements.memory_catalog import MemoryCatalog
 
 Row = dict[str, Any]
 
@@ -175,7 +175,7 @@ class Statements(ArrowDoor):
     def __init__(self, folder: Path, spark: Any = None) -> None:
         self.spark = spark
         self.folder = folder
-        self.catalog = MemoryCatalog(folder)
+        self.catalog = MemoryCatalog(str(folder), name="cat")
         self.catalog.create_namespace("db")
         self.sources = 0
 

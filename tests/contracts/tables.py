@@ -188,7 +188,11 @@ class Kept:
         assert self._plain(rows) == stored
         self._check_numbers(rows)
         if ids and not delete + insert:
-            assert {i: row_id for i, (row_id, _) in self._row_ids().items()} == ids_only(ids), "row ids stay"
+            now = self._row_ids()
+            assert ids_only(now) == ids_only(ids), "row ids stay"
+            moved = {now[i][1] for i in ids if now[i] != ids[i]}
+            assert moved == ({self.table.version} if update else set()), "updated rows have the version of the commit"
+            assert sum(now[i] != ids[i] for i in ids) == update
         if "delta.enableChangeDataFeed" in self.feature.properties and self.table.version > version:
             self._check_feed(before, after, version + 1, {"update": update, "delete": delete, "insert": insert})
 

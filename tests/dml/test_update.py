@@ -1,7 +1,5 @@
 """Updating rows without Spark: what is set, what follows from it, what is refused; Delta's parameters and metrics."""
 
-import random
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +13,7 @@ import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, row_ids_of, rows, rows_of
-from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, in_order, table_of
 from tests.each import refuses
-from tests.extent import extent
 
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
 FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
@@ -29,13 +25,6 @@ def made(folder: Path, partition_by: tuple[str, ...] = (), ddl: str = DDL, **pro
     if ddl == DDL:
         table.append(rows(range(12)))
     return table
-
-
-def images_of(table: DeltaTable) -> list[tuple[str, int, Any]]:
-    """Kind of change, id and x of each row in the change files of the latest version."""
-    files = [Path(table.snapshot.root) / cdc["path"] for cdc in actions_of(table).get("cdc", [])]
-    found = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
-    return sorted((row["_change_type"], row["id"], row["x"]) for row in found)
 
 
 def test_with_deletion_vectors_only_updated_rows_are_written(tmp_path: Path) -> None:
@@ -244,42 +233,6 @@ def test_an_application_updates_once(tmp_path: Path) -> None:
     assert table.update({"x": "x + 1"}, "id = 3", txn=("job", 1)).version == 2
     assert table.update({"x": "x + 1"}, "id = 3", txn=("job", 1)).version is None
     assert rows_of(table)[3]["x"] == 4
-
-
-SETS: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
-    ({"x": "x + 1"}, lambda row: {**row, "x": None if row["x"] is None else row["x"] + 1}),
-    ({"p": "'c'"}, lambda row: {**row, "p": "c"}),
-    ({"p": "CASE WHEN x IS NULL THEN 'a' END"}, lambda row: {**row, "p": "a" if row["x"] is None else None}),
-    ({"st.a": "id", "x": None}, lambda row: {**row, "x": None, "st": {**row["st"], "a": row["id"]}}),
-    ({"id": "id + 1"}, lambda row: {**row, "id": row["id"] + 1}),
-]
-
-
-@pytest.mark.long(gate=1)
-@pytest.mark.parametrize("seed", extent(range(1, 10, 2), range(20)))
-def test_a_table_has_the_rows_of_the_model_after_every_update(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    properties, partition_by = PROPERTIES[seed % len(PROPERTIES)], ((), ("p",))[seed // 5 % 2]
-    table = DeltaTable.create(tmp_path / "t", DDL, partition_by, properties=properties)
-    model: list[Row] = []
-    for step in range(12):
-        (text, holds), (given, new) = chance.choice(PREDICATES), chance.choice(SETS)
-        if step % 4 == 0:
-            added = as_rows([chance.randrange(100) for _ in range(chance.choice([3, 30]))])
-            table.append(table_of(added))
-            model += added
-        elif step % 4 == 3:
-            table.delete(text)
-            model = [row for row in model if not holds(row)]
-        else:
-            result = table.update(given, text)
-            assert result.metrics["numUpdatedRows"] == sum(map(holds, model))
-            model = [new(row) if holds(row) else row for row in model]
-        assert in_order_of_all(rows_of(table)) == in_order_of_all(model)
-
-
-def in_order_of_all(found: list[Row]) -> list[Row]:
-    return sorted(in_order(found), key=repr)
 
 
 def test_rows_stay_in_their_places(tmp_path: Path) -> None:

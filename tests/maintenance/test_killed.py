@@ -1,18 +1,19 @@
 """Operations that are killed at any step: the table reads as before or as after, and the next run finishes."""
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deltaskip import DeltaTable, transforms
+from deltaskip.data_files import encoding
 from deltaskip.errors import TableNotFound
+from deltaskip.maintenance import vacuum
+from deltaskip.storage import local
 from tests.dml.tables import DDL, files_below, rows, rows_of
 from tests.maintenance.test_vacuum import needed, put, vectors_of
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.txn.killed import copied, steps_of
 
 
 @pytest.fixture
@@ -29,19 +30,23 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def steps_of(what: str, tmp_path: Path) -> list[str]:
-    """The steps at which operations were killed."""
-    folders = [str(tmp_path / name) for name in ("copies", "source")]
-    command = [sys.executable, "-m", "tests.maintenance.killed", what, *folders]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr
-    return run.stdout.splitlines()
+def begun(stop: int, what: str, folder: str, table: str) -> Callable[[], object]:
+    """An operation that writes and deletes one file after the other."""
+    vacuum._DELETED_AT_ONCE = local._DELETING_THREADS = encoding._THREADS = 1
+    opened = DeltaTable(table if what == "clone" else copied(stop, folder, table))
+    acts: dict[str, Callable[[], object]] = {
+        "vacuum": lambda: opened.vacuum(0, enforce_retention=False),
+        "restore": lambda: opened.restore(1),
+        "replace partitioning": lambda: opened.replace_partitioning(transforms.bucket("id", 3)),
+        "clone": lambda: opened.clone(f"{folder}/{stop}"),
+    }
+    return acts[what]
 
 
 def test_a_killed_vacuum_deletes_nothing_that_is_needed_and_the_next_one_finishes(source: Path, tmp_path: Path) -> None:
     expected = rows_of(DeltaTable(source))
-    steps = steps_of("vacuum", tmp_path)
-    assert steps[-1] == "done" and steps.count("deleted") == 3
+    steps = steps_of(begun, "vacuum", tmp_path / "copies", source, most=3)
+    assert steps.count("deleted") == 3
     assert steps.index("VACUUM START") < steps.index("deleted") < steps.index("VACUUM END")
     for stop, step in enumerate(steps):
         folder = tmp_path / "copies" / str(stop)
@@ -57,8 +62,8 @@ def test_a_killed_vacuum_deletes_nothing_that_is_needed_and_the_next_one_finishe
 
 def test_a_killed_restore_is_made_or_not(source: Path, tmp_path: Path) -> None:
     before, after = rows_of(DeltaTable(source)), rows_of(DeltaTable(source, 1))
-    steps = steps_of("restore", tmp_path)
-    assert steps[-1] == "done" and "linked" in steps
+    steps = steps_of(begun, "restore", tmp_path / "copies", source)
+    assert "linked" in steps
     for stop, step in enumerate(steps):
         table = DeltaTable(tmp_path / "copies" / str(stop))
         made = stop >= steps.index("linked")
@@ -71,8 +76,8 @@ def test_a_killed_restore_is_made_or_not(source: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_killed_clone_is_a_table_or_none(source: Path, tmp_path: Path) -> None:
     expected = rows_of(DeltaTable(source))
-    steps = steps_of("clone", tmp_path)
-    assert steps[-1] == "done" and "linked" in steps
+    steps = steps_of(begun, "clone", tmp_path / "copies", source, most=None)
+    assert "linked" in steps
     for stop, step in enumerate(steps):
         folder = tmp_path / "copies" / str(stop)
         if stop < steps.index("linked"):
@@ -90,8 +95,8 @@ def shown(table: DeltaTable) -> list[dict[str, Any]]:
 @pytest.mark.long
 def test_a_killed_change_of_the_partitioning_is_made_or_not(source: Path, tmp_path: Path) -> None:
     expected, layout = shown(DeltaTable(source)), (transforms.bucket("id", 3),)
-    steps = steps_of("replace partitioning", tmp_path)
-    assert steps[-1] == "done" and len(steps) > 4
+    steps = steps_of(begun, "replace partitioning", tmp_path / "copies", source)
+    assert len(steps) > 4
     made = []
     for stop, step in enumerate(steps):
         table = DeltaTable(tmp_path / "copies" / str(stop))

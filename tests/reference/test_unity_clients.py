@@ -16,8 +16,7 @@ pytest.importorskip("unitycatalog", reason="unitycatalog-client is not installed
 from deltaskip.alter.table_changes import AddColumn, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.errors import CommitConflict
-from tests.catalogs.killed_unity import COLUMNS, rows
-from tests.catalogs.unity_server import UnityServer, cat, server
+from tests.catalogs.unity_server import COLUMNS, UnityServer, cat, rows, server
 from tests.dml.tables import ids_of
 from tests.reference.conftest import require_delta_spark
 from tests.reference.oracle import JARS

@@ -3,8 +3,6 @@
 import os
 import resource
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,20 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
+from deltaskip.data_files import encoding
 from deltaskip.errors import CommitConflict, DeltaSkipError, StorageError, TableNotFound
 from deltaskip.storage import LocalStorage
+from tests.dml.test_killed_changes import Failing
 from tests.each import in_threads, refuses
-from tests.rows.killed import COLUMNS, ROWS
+from tests.extent import extent
 from tests.storage.s3 import endpoint, s3_options
+from tests.txn.killed import copied, steps_of
 
 __all__ = ["endpoint", "s3_options"]
 
-ROOT = Path(__file__).resolve().parents[2]
+COLUMNS = "id BIGINT, p STRING, n BIGINT GENERATED ALWAYS AS IDENTITY"
+PASSED_OVER = extent(("tidied", "named"), ())
+ROWS = pa.table({"id": [1, 2, 3], "p": ["a", "b/c", None]})
 
 
 def rows_of(table: DeltaTable) -> list[dict[str, Any]]:
@@ -45,17 +48,20 @@ def active_files(table: DeltaTable) -> set[str]:
     return {decode_path(path) for path in table.snapshot.adds(["path"])["path"].to_pylist()}
 
 
-def steps_of(*arguments: str) -> list[str]:
-    """The steps at which writers were killed."""
-    command = [sys.executable, "-m", "tests.rows.killed", *arguments]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr
-    return run.stdout.splitlines()
+def creating(stop: int, folder: str) -> Callable[[], object]:
+    return lambda: DeltaTable.create(f"{folder}/{stop}", COLUMNS, ["p"])
+
+
+def appending(stop: int, folder: str, table: str) -> Callable[[], object]:
+    """A writer that appends three rows of three partitions, one file after the other: its steps have an order."""
+    encoding._THREADS = 1
+    copy = DeltaTable(copied(stop, folder, table))
+    return lambda: copy.append(ROWS)
 
 
 def test_a_killed_creation_leaves_no_table_or_a_whole_one(tmp_path: Path) -> None:
-    steps = steps_of("create", str(tmp_path))
-    assert steps[-1] == "done" and len(steps) > 4
+    steps = steps_of(creating, tmp_path)
+    assert len(steps) > 4
     for stop, step in enumerate(steps):
         folder = tmp_path / str(stop)
         if stop < steps.index("linked"):
@@ -71,8 +77,7 @@ def test_a_killed_creation_leaves_no_table_or_a_whole_one(tmp_path: Path) -> Non
 def test_a_killed_append_leaves_the_old_or_the_new_rows_and_files_that_vacuum_finds(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path / "t", COLUMNS, ["p"]).append(ROWS)
     (tmp_path / "copies").mkdir()
-    steps = steps_of("append", str(tmp_path / "copies"), str(tmp_path / "t"))
-    assert steps[-1] == "done"
+    steps = steps_of(appending, tmp_path / "copies", tmp_path / "t", most=None, passed_over=PASSED_OVER)
     assert steps.count("linked") == 1, "only the commit gets its name by a link"
     commit = steps.index("linked")
     for stop, step in enumerate(steps):
@@ -87,35 +92,18 @@ def test_a_killed_append_leaves_the_old_or_the_new_rows_and_files_that_vacuum_fi
         assert len(set(numbers)) == len(numbers)
 
 
-class Failing(LocalStorage):
-    """Storage whose nth write fails."""
-
-    def __init__(self, at: int, error: Callable[[], Exception]) -> None:
-        super().__init__()
-        self.at, self.error, self.writes = at, error, 0
-
-    def publish(self, path: str) -> Any:
-        self._write()
-        return super().publish(path)
-
-    def put_unseen(self, path: str, data: bytes | memoryview) -> None:
-        self._write()
-        super().put_unseen(path, data)
+class FailingToCommit(Failing):
+    """Also the write of a commit may fail."""
 
     def put_if_absent(self, path: str, data: bytes, *after: Any) -> None:
         self._write()
         super().put_if_absent(path, data, *after)
 
-    def _write(self) -> None:
-        self.writes += 1
-        if self.writes == self.at:
-            raise self.error()
-
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, at: int) -> None:
     table = DeltaTable.create(tmp_path / "t", COLUMNS, ["p"])
-    table.snapshot.storage = Failing(at, lambda: StorageError("The disk is gone."))
+    table.snapshot.storage = FailingToCommit(at, "The disk is gone.")
     refuses(StorageError, "The disk is gone", table.append, ROWS)
     again = DeltaTable(tmp_path / "t")
     assert again.version == 0

@@ -89,13 +89,6 @@ def test_a_merged_schema_and_an_empty_frame(spark: Any, tmp_path: Path) -> None:
     assert table.scan().to_spark(spark).count() == 3
 
 
-def test_an_application_commits_each_of_its_versions_once(spark: Any, tmp_path: Path) -> None:
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
-    assert table.append(spark.range(1), txn=("job", 1)).version == 1
-    assert table.append(spark.range(1), txn=("job", 1)).version is None
-    assert table.scan().to_spark(spark).count() == 1
-
-
 def test_a_text_that_folders_use_for_null_is_not_null(spark: Any, tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"])
     given = {"__HIVE_DEFAULT_PARTITION__", None, "v", "vv", "a/b=%", "\u00e9\n\"'\\"}

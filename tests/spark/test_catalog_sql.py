@@ -15,9 +15,9 @@ from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.statements import queries as statement_queries
 from deltaskip.statements import statement as statement_session
 from deltaskip.statements.required import Required
+from tests.catalogs.memory_catalog import MemoryCatalog
 from tests.each import refuses
 from tests.extent import extent
-from tests.statements.memory_catalog import MemoryCatalog
 
 pytestmark = pytest.mark.spark
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def catalog(tmp_path: Path, spark: Any) -> MemoryCatalog:
     """db.t has 60 rows in six partitions, of two files each; db.u has 20 rows in four files."""
-    found = MemoryCatalog(tmp_path)
+    found = MemoryCatalog(str(tmp_path), name="cat")
     found.create_namespace("db")
     found.create_table("db.t", "id BIGINT, p INT, s STRING, st STRUCT<a: INT>", ["p"])
     for start in (0, 30):

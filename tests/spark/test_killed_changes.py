@@ -16,9 +16,8 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.stats.footer import read_footer
 from deltaskip.storage.kill_points import observe_kill_points
-from tests.dml.killed import SOURCE, WHERE
 from tests.dml.tables import files_below, rows_of
-from tests.dml.test_killed_changes import Failing, expected, fail_at_each_write, made, referenced
+from tests.dml.test_killed_changes import SOURCE, WHERE, Failing, expected, fail_at_each_write, made, referenced
 from tests.extent import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -32,7 +31,7 @@ PROPERTIES = [
 
 
 def merged(table: DeltaTable, spark: Any) -> object:
-    """As tests.dml.killed.merged, through Spark."""
+    """As that of dml, through Spark."""
     source = spark.createDataFrame([(i,) for i in SOURCE["id"].to_pylist()], "id BIGINT")
     merge = table.merge(source, "t.id = s.id", "s", "t").when_matched_delete("s.id = 4")
     merge = merge.when_matched_update({"x": "-1", "p": "'z'"})

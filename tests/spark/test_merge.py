@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import deltaskip as ds
 import deltaskip.delta as ds_delta
 from deltaskip import DeltaTable, col
-from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
+from deltaskip.errors import PredicateError, RowViolation, SchemaError
 from tests.dml.merge.test_arrow_merge import LACKING, merges_without_a_not_null_column
 from tests.dml.tables import actions_of, files_below, info_of
 from tests.each import each, refuses
@@ -221,24 +221,6 @@ def test_only_changed_rows_are_written_where_vectors_are_allowed(spark: Any, tmp
     assert (result.metrics["numTargetRowsCopied"], result.metrics["numTargetDeletionVectorsAdded"]) == (999, 0)
 
 
-# Rule 41
-@pytest.mark.long
-@pytest.mark.parametrize("where", [None, "s.v = 10", "s.v = 99"])
-def test_several_source_rows_for_one_target_row_are_refused(spark: Any, tmp_path: Path, where: str | None) -> None:
-    table = made(tmp_path, properties=VECTORS)
-    before = files_below(tmp_path)
-    twice = source(spark, (2, 10), (2, 11), (3, 12))
-    for builder in (
-        merging(table, twice).when_matched_update_all(where=where),
-        merging(table, twice).when_matched_delete("s.v > 0"),
-        merging(table, twice).when_matched_delete("s.v > 0").when_not_matched_insert_all(),
-        merging(table, twice).when_not_matched_by_source_delete(),
-        merging(table, twice).when_not_matched_insert_all().when_not_matched_by_source_delete(),
-    ):
-        refuses(AmbiguousMerge, "id=2", builder.execute)
-    assert (table.version, files_below(tmp_path)) == (1, before)
-
-
 def test_an_unconditional_delete_and_inserts_alone_may_match_twice(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, properties=VECTORS)
     twice = source(spark, (2, 10), (2, 11), (7, 1), (7, 1))
@@ -304,42 +286,6 @@ def test_nested_assignments_keep_the_other_fields(spark: Any, tmp_path: Path) ->
     assert rows_of(spark, table) == [(1, (1, 10)), (2, (None, 20)), (3, (5, 6))]
 
 
-@pytest.mark.long
-def test_generated_columns_are_computed_again_and_given_ones_compared(spark: Any, tmp_path: Path) -> None:
-    table = made(tmp_path, "id INT, v INT, g INT GENERATED ALWAYS AS (v + 1)", properties=VECTORS)
-    update = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
-    update.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute()
-    assert rows_of(spark, table) == [(1, 10, 11), (2, 2, 3), (3, 3, 4), (4, 40, 41)]
-    given = source(spark, (1, 5, 6), (2, 7, 8), schema="id INT, v INT, g INT")
-    two = merging(table, given).when_matched_update_all(where="s.id = 1").when_matched_update({"v": "0"})
-    two.execute()
-    assert rows_of(spark, table)[:2] == [(1, 5, 6), (2, 0, 1)]
-    wrong = source(spark, (1, 5, 7), schema="id INT, v INT, g INT")
-    refuses(RowViolation, "g", lambda: merging(table, wrong).when_matched_update_all().execute())
-    with pytest.raises(SchemaError, match="has no column g"):
-        merging(table, source(spark, (1, 5))).when_matched_update_all().execute()
-
-
-@pytest.mark.long(gate=1)
-@pytest.mark.parametrize("kind", ["ALWAYS", "BY DEFAULT"])
-@pytest.mark.parametrize("properties", [VECTORS, FEED])
-def test_inserted_rows_get_identity_columns(spark: Any, tmp_path: Path, kind: str, properties: dict[str, str]) -> None:
-    table = made(tmp_path, f"id INT, v INT, k BIGINT GENERATED {kind} AS IDENTITY", properties=properties)
-    clauses = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
-    clauses.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute()
-    found = rows_of(spark, table)
-    assert [row[:2] for row in found] == [(1, 10), (2, 2), (3, 3), (4, 40)]
-    assert [row[2] for row in found[:3]] == [1, 2, 3] and found[3][2] > 3
-    given = source(spark, (9, 90, 70), (1, 1, 1), schema="id INT, v INT, k BIGINT")
-    builder = merging(table, given).when_not_matched_insert_all()
-    if kind == "ALWAYS":
-        refuses(SchemaError, "GENERATED ALWAYS", builder.execute)
-    else:
-        builder.execute()
-        assert rows_of(spark, table)[-1] == (9, 90, 70)
-    refuses(SchemaError, "cannot be updated", lambda: merging(table, given).when_matched_update_all().execute())
-
-
 # Rule 28
 def test_defaults_fill_what_a_clause_does_not_set(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT DEFAULT 9, w INT")
@@ -364,19 +310,6 @@ def test_values_are_stored_as_spark_casts_them(spark: Any, tmp_path: Path) -> No
         with pytest.raises(RowViolation, match="column v"):
             merging(table, source(spark, (8, value), schema=schema)).when_not_matched_insert({"v": "s.v"}).execute()
     assert (files_below(tmp_path), table.version) == (before, 2)
-
-
-@pytest.mark.long
-def test_rules_of_the_table_hold_for_merged_rows(spark: Any, tmp_path: Path) -> None:
-    properties = {**VECTORS, "delta.constraints.small": "v < 100"}
-    table = made(tmp_path, "id INT, v INT NOT NULL, c VARCHAR(2)", properties=properties)
-    before = files_below(tmp_path)
-    for values in ({"v": "100"}, {"v": "NULL"}, {"c": "'abc'"}):
-        with pytest.raises(RowViolation):
-            merging(table, source(spark, (1, 1))).when_matched_update(values).execute()
-        with pytest.raises(RowViolation):
-            merging(table, source(spark, (9, 1))).when_not_matched_insert({"v": "1", **values}).execute()
-    assert (files_below(tmp_path), table.version) == (before, 1)
 
 
 @pytest.mark.long
@@ -549,27 +482,12 @@ def test_conditions_of_the_join_are_checked(spark: Any, tmp_path: Path) -> None:
             merging(table, source(spark, (1, 1)), on).when_matched_delete().execute()
 
 
-def test_clauses_are_checked(spark: Any, tmp_path: Path) -> None:
-    table = made(tmp_path)
-    refuses(InvalidArgument, "no clause", lambda: merging(table, source(spark, (1, 1))).execute())
-    with pytest.raises(InvalidArgument, match="only the last clause"):
-        merging(table, source(spark, (1, 1))).when_matched_delete().when_matched_update({"v": "1"}).execute()
-
-
 def test_a_merge_is_written_exactly_once(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path)
     builder = merging(table, source(spark, (1, 10)), txn=("app", 3), user_metadata="note").when_matched_update_all()
     assert builder.execute().version == 2
     assert info_of(table)["userMetadata"] == "note"
     assert builder.execute().version is None
-
-
-def test_arrow_data_is_merged_through_a_session(spark: Any, tmp_path: Path) -> None:
-    table = made(tmp_path, properties=VECTORS)
-    rows = pa.table({"id": [1, 9], "v": [10, 90]})
-    merge = table.merge(rows, ON, "s", "t", spark=spark).when_matched_update_all().when_not_matched_insert_all()
-    assert merge.execute().metrics["numTargetRowsUpdated"] == 1
-    assert rows_of(spark, table) == [(1, 10), (2, 2), (3, 3), (9, 90)]
 
 
 def test_a_row_that_another_writer_adds_conflicts_if_it_may_match(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:

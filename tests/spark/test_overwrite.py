@@ -45,16 +45,6 @@ def ids(table: DeltaTable, spark: Any) -> list[int]:
     return [row["id"] for row in found(table, spark)]
 
 
-def test_a_dynamic_and_a_static_overwrite(spark: Any, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, ("p",))
-    table.overwrite(rows(spark, 100, 103).where("p = 'a' OR p IS NULL"), partitions="dynamic")
-    assert ids(table, spark) == [*range(1, 60, 3), 101, 102]
-    table.overwrite(rows(spark, 0, 0), partitions="dynamic")
-    assert table.version == 2
-    table.overwrite(rows(spark, 7, 9), schema_mode="replace", partition_by=[])
-    assert (ids(table, spark), table.partition_columns) == ([7, 8], ())
-
-
 def test_a_frame_of_the_table_itself_can_replace_its_rows(spark: Any, tmp_path: Path) -> None:
     table = made(spark, tmp_path)
     frame = table.scan("id < 30").to_spark(spark)

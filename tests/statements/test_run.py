@@ -15,16 +15,16 @@ import deltaskip as ds
 from deltaskip import errors
 from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.statement import StatementSession
+from tests.catalogs.memory_catalog import MemoryCatalog
 from tests.each import refuses
 from tests.looped import looped
-from tests.statements.memory_catalog import MemoryCatalog
 from tests.statements.texts import STATEMENTS
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> MemoryCatalog:
     """A catalog with the namespace db and the table db.t of three rows in two partitions."""
-    found = MemoryCatalog(tmp_path)
+    found = MemoryCatalog(str(tmp_path), name="cat")
     found.sql(None, "CREATE NAMESPACE db")
     found.sql(None, "CREATE TABLE db.t (id BIGINT, s STRING COMMENT 'text', p INT) PARTITIONED BY (p)")
     found.load_table("db.t").append(pa.table({"id": [1, 2, 3], "s": ["a", "b", None], "p": [1, 1, None]}))
@@ -295,7 +295,7 @@ def test_random_damage_changes_the_catalog_by_statements_or_raises_errors_of_our
     texts = [text for text in STATEMENTS if "/" not in text and "VACUUM" not in text]
     pieces = sorted({word for text in texts for word in text.split()})
     for round_ in range(12):
-        catalog = MemoryCatalog(tmp_path / str(round_))
+        catalog = MemoryCatalog(str(tmp_path / str(round_)), name="cat")
         catalog.sql(None, "CREATE NAMESPACE db")
         for table in ("t", "db.t"):
             catalog.sql(None, f"CREATE TABLE {table} (id BIGINT, a INT, b STRING, p INT) PARTITIONED BY (p)")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from tests.statements.memory_catalog import MemoryCatalog
+from tests.catalogs.memory_catalog import MemoryCatalog
 
 STATEMENTS = [
     "CREATE TABLE db.copy AS SELECT id, day, amount * 2 AS twice, upper(name) AS u FROM db.orders WHERE id < 4",
@@ -34,7 +34,7 @@ TABLES = ("orders", "copy", "months", "totals")
 
 
 def _catalog(folder: Path) -> MemoryCatalog:
-    catalog = MemoryCatalog(folder)
+    catalog = MemoryCatalog(str(folder), name="cat")
     catalog.sql("CREATE NAMESPACE db")
     catalog.sql("CREATE TABLE db.orders (id BIGINT, day DATE, amount DOUBLE, name STRING) PARTITIONED BY (day)")
     catalog.sql(

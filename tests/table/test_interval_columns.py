@@ -82,25 +82,6 @@ def test_no_file_is_skipped_by_intervals(table: ds.DeltaTable, where: str) -> No
     refuses(UnsupportedFeature, "Spark", lambda: table.scan(where=where).to_arrow())
 
 
-def test_rows_are_changed_and_tables_kept_in_shape(table: ds.DeltaTable, tmp_path: Path) -> None:
-    table.alter(ds.SetProperty("delta.enableChangeDataFeed", "true"))
-    start = table.version
-    table.update({"id": "id + 10"}, where="id = 2")
-    table.update({"d": "NULL"}, where="id = 1")
-    table.delete("id = 3")
-    (table.merge(ROWS, on="t.id = s.id", source_alias="s", target_alias="t")
-     .when_matched_update_all().when_not_matched_insert_all().execute())  # fmt: skip
-    assert table.scan().to_arrow().sort_by("id").slice(0, 3).equals(ROWS)
-    assert table.changes(start + 1).to_arrow().schema.field("d").type == pa.duration("us")
-    table.optimize()
-    table.checkpoint()
-    table.recompute_stats()
-    table.clone(str(tmp_path / "clone"))
-    assert ds.DeltaTable(str(tmp_path / "clone")).scan().to_arrow().num_rows == 4
-    table.overwrite(ROWS)
-    assert ds.DeltaTable(table.uri).scan().to_arrow().equals(ROWS)
-
-
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_durations_of_every_unit_are_stored_exactly_or_refused(table: ds.DeltaTable, unit: str) -> None:
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]

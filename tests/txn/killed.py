@@ -1,19 +1,17 @@
-"""A writer that is killed at each of its steps in turn: python -m tests.txn.killed FOLDER TABLE.
-
-Each time it works on a fresh copy of TABLE, FOLDER/0, FOLDER/1 …; the last one is not killed. Prints a line for each:
-the step at which it was killed, or "done".
-"""
+"""Writers that are killed at each of their steps in turn, each in a process of its own."""
 
 import importlib
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from pathlib import Path
 from threading import Lock
-from typing import Protocol
 
 import deltaskip as ds
 from deltaskip.storage.kill_points import observe_kill_points
@@ -21,34 +19,52 @@ from deltaskip.txn.transaction import Transaction
 from tests.extent import extent
 from tests.txn.tables import file, gone
 
+Act = Callable[[], object]
 TOO_MANY = 500
+ROOT = Path(__file__).resolve().parents[2]
 
 
-class Commits(Protocol):
-    """A transaction, or what else has a method with its steps."""
+def steps_of(
+    begin: Callable[..., Act],
+    *arguments: object,
+    most: int | None = 1,
+    passed_over: Collection[str] = (),
+    too_many: int = TOO_MANY,
+) -> list[str]:
+    """Kill a process at its first step, the next at its second, and so on, until one gets through.
 
-    def commit(self) -> object:
-        """Go through the steps."""
+    Args:
+        begin: A function of a module. Each process calls it with its number and the arguments as texts, and does what
+            it returns.
+        arguments: For `begin`.
+        most: In the gate, how many are killed at the first steps of one name; None for all, as in the whole run.
+        passed_over: Steps at which none is killed.
+        too_many: So many steps are an error.
+
+    Returns:
+        The step at which each was killed, then "done".
+    """
+    options = json.dumps({"most": extent(most, None), "passed_over": [*passed_over], "too_many": too_many})
+    command = [sys.executable, "-m", "tests.txn.killed", begin.__module__, begin.__name__, options]
+    command += map(str, arguments)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    steps = run.stdout.splitlines()
+    assert steps[-1] == "done"
+    return steps
 
 
 def kill_at_each_step(
-    begin: Callable[[int], Commits],
-    too_many: int = TOO_MANY,
-    passed_over: Collection[str] = (),
-    most: int | None = None,
+    begin: Callable[[int], Act], too_many: int, passed_over: Collection[str], most: int | None
 ) -> None:
-    """Kill a child at its first step, the next at its second, and so on, until one gets through.
-
-    begin: called in each child with its number; makes the transaction that the child commits. passed_over: steps at
-    which none is killed. most: how many are killed at the first steps of one name, None for no limit.
-    """
+    """Do what `steps_of` says, in this process and its children, and print the steps."""
     place, killed = 0, Counter[str]()
     for stop in range(too_many):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             done = {step for step, times in killed.items() if times == most}
-            _commit(lambda: begin(stop), place, writer, {*passed_over, *done})  # noqa: B023
+            _act(lambda: begin(stop), place, writer, {*passed_over, *done})  # noqa: B023
         os.close(writer)
         with os.fdopen(reader) as said:
             step, *more = said.read().split("\n")
@@ -67,6 +83,11 @@ def kill_at_each_step(
     sys.exit("the writer never came to an end")
 
 
+def copied(stop: int, folder: str, table: str) -> str:
+    """A copy of a table for the process of a number."""
+    return str(shutil.copytree(table, f"{folder}/{stop}"))
+
+
 def replacing(table: str) -> Transaction:
     """A transaction that puts the file `new` in the place of `a`."""
     txn = ds.DeltaTable(table).transaction(read="id = 5", look_up_files=False)
@@ -75,8 +96,8 @@ def replacing(table: str) -> Transaction:
     return txn
 
 
-def _commit(begin: Callable[[], Commits], place: int, writer: int, passed_over: Collection[str]) -> None:
-    """Commit, and be killed at the step of that place or the first one after it that is not passed over."""
+def _act(begin: Callable[[], Act], place: int, writer: int, passed_over: Collection[str]) -> None:
+    """Act, and be killed at the step of that place or the first one after it that is not passed over."""
     seen = 0
     before = set(sys.modules)
     one_thread = Lock()
@@ -91,9 +112,9 @@ def _commit(begin: Callable[[], Commits], place: int, writer: int, passed_over: 
             seen += 1
 
     try:
-        txn = begin()
+        act = begin()
         observe_kill_points(kill)
-        txn.commit()
+        act()
     except BaseException as error:
         os.write(writer, repr(error).encode())
         os._exit(1)
@@ -107,6 +128,6 @@ def _modules_to_import(before: set[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    kill_at_each_step(
-        lambda stop: replacing(shutil.copytree(sys.argv[2], f"{sys.argv[1]}/{stop}")), most=extent(1, None)
-    )
+    _module, _name, _options, *_given = sys.argv[1:]
+    _begin: Callable[..., Act] = getattr(importlib.import_module(_module), _name)
+    kill_at_each_step(lambda stop: _begin(stop, *_given), **json.loads(_options))

@@ -1,8 +1,6 @@
 """A table on HDFS, committed to, checkpointed and cleaned up as one on disk; also by writers that are killed."""
 
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -10,13 +8,13 @@ import deltaskip as ds
 from deltaskip.storage import hadoop
 from deltaskip.storage.hadoop import HadoopStorage
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, serve
+from tests.txn.killed import replacing, steps_of
 from tests.txn.tables import append_in_threads, conflict_over_one_file, file, gone, put_table
 
 __all__ = ["cluster"]
 
 pytestmark = [*NEEDS_HDFS, pytest.mark.usefixtures("without_look_ups")]
 
-ROOT = Path(__file__).resolve().parents[2]
 THREADS, COMMITS = 4, 5
 
 
@@ -69,21 +67,28 @@ def _age(storage: HadoopStorage, log: str) -> None:
         storage._files.setTimes(storage._path(info.path), 1_000_000_000_000, -1)
 
 
+def begun(stop: int, port: str, token: str, uri: str, folder: str) -> Callable[[], object]:
+    """A writer on a table of version 0 without files and version 1 with two, a and b."""
+    cluster = Cluster(int(port), token, uri)
+    serve(cluster)
+    root = put_table(cluster.storage(), f"{folder}/{stop}")
+    first = ds.DeltaTable(root).transaction(look_up_files=False)
+    first.add(file("a"), file("b"))
+    first.commit()
+    return replacing(root).commit
+
+
 @pytest.fixture(scope="module")
 def killed(cluster: Cluster) -> tuple[str, list[str]]:
     """The folder of the tables, and at which step the writer of each was killed."""
     folder = f"{cluster.uri}/killed"
-    command = [sys.executable, "-m", "tests.txn.killed_on_hdfs", str(cluster.port), cluster.token, cluster.uri, folder]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    return folder, run.stdout.splitlines()
+    return folder, steps_of(begun, cluster.port, cluster.token, cluster.uri, folder, most=None, too_many=50)
 
 
 @pytest.mark.long
 def test_a_killed_writer_leaves_the_old_or_the_new_version(killed: tuple[str, list[str]], served: str) -> None:
     folder, steps = killed
     assert steps[:6] == ["prepared", "opened", "written", "synced", "renamed", "committed"]
-    assert steps[-1] == "done"
     for stop, step in enumerate(steps):
         expected = (1, ["a", "b"]) if stop < steps.index("renamed") else (2, ["b", "new"])
         table = ds.DeltaTable(f"{folder}/{stop}")

@@ -1,8 +1,6 @@
 """Two changes of one file that mark different rows are both committed; each rule of `txn.row_level` by its name."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +19,8 @@ from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
 from tests.each import refuses
 from tests.looped import looped
+from tests.txn.killed import copied, steps_of
 
-ROOT = Path(__file__).resolve().parents[2]
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
 
@@ -278,15 +276,20 @@ def test_a_lost_race_leaves_no_vectors(tmp_path: Path, monkeypatch: pytest.Monke
     assert vector and winner["deletionVector"]["cardinality"] == 1
 
 
+def uniting(stop: int, folder: str, table: str) -> Callable[[], object]:
+    """A deletion before whose commit another writer has marked other rows of its files."""
+    copy = DeltaTable(copied(stop, folder, table))
+    transaction = begun(copy, deleting("id IN (3, 13)"))
+    DeltaTable(copy.uri).delete("id IN (5, 15)")
+    return transaction.commit
+
+
 @pytest.mark.long
 def test_a_kill_while_vectors_are_united_leaves_the_rows_of_one_version(tmp_path: Path) -> None:
     made(tmp_path)
     (tmp_path / "copies").mkdir()
-    command = [sys.executable, "-m", "tests.txn.killed_uniting", str(tmp_path / "copies"), str(tmp_path / "t")]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr
-    steps = run.stdout.splitlines()
-    assert steps[-1] == "done" and {"renamed", "linked", "committed"} <= set(steps)
+    steps = steps_of(uniting, tmp_path / "copies", tmp_path / "t")
+    assert {"renamed", "linked", "committed"} <= set(steps)
     before = [i for i in range(20) if i not in (5, 15)]
     after = [i for i in before if i not in (3, 13)]
     for number in range(len(steps)):

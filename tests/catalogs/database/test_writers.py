@@ -1,8 +1,6 @@
 """Several processes with one catalog, and processes that are killed at each step of a change."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +9,10 @@ import pytest
 from deltaskip import CatalogIdentifier, DeltaTable
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.catalogs.located import TableEntry
-from tests.catalogs.database.writers import race
+from tests.catalogs.database.writers import changing, race
 from tests.dml.tables import ids_of
 from tests.extent import extent
+from tests.txn.killed import steps_of
 
 TURNS = extent(4, 12)
 GONE = "TableNotFound"
@@ -110,10 +109,7 @@ def files(table: DeltaTable) -> int:
 def killed(catalog: SqlCatalog, url: str, kind: str) -> list[str]:
     """The steps at which writers were killed; the last one came to its end."""
     assert catalog.warehouse is not None
-    command = [sys.executable, "-m", "tests.catalogs.database.writers", url, catalog.warehouse, kind]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    return steps_of(changing, url, catalog.warehouse, kind)
 
 
 @pytest.mark.long

@@ -1,7 +1,6 @@
 """Processes that use one catalog at the same time, and processes that are killed at each step."""
 
 import multiprocessing
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,6 @@ import deltaskip.data_files.parquet_writer
 import deltaskip.txn.commit_loop  # noqa: F401
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.errors import DeltaSkipError
-from tests.extent import extent
-from tests.txn.killed import kill_at_each_step
 
 Act = Callable[[SqlCatalog, int, int], Any]
 
@@ -104,14 +101,8 @@ def _work(barrier: Any, queue: Any, url: str, warehouse: str, act: str, turns: i
     queue.put((who, said))
 
 
-class _Work:
-    """What a child does when it is to commit."""
-
-    def __init__(self, commit: Callable[[], Any]) -> None:
-        self.commit = commit
-
-
-def _killed(url: str, warehouse: str, kind: str, stop: int) -> _Work:
+def changing(stop: int, url: str, warehouse: str, kind: str) -> Callable[[], object]:
+    """A change of a catalog, before which it has what it needs."""
     catalog = SqlCatalog(url, warehouse)
     rows = pa.table({"id": [1, 2, 3]})
 
@@ -125,15 +116,10 @@ def _killed(url: str, warehouse: str, kind: str, stop: int) -> _Work:
 
     if kind == "rtas":
         catalog.create_table(f"db.t{stop}", "old STRING").append(pa.table({"old": ["x"]}))
-    return _Work({
+    changes: dict[str, Callable[[], object]] = {
         "ctas": ctas,
         "rtas": rtas,
         "drop": lambda: catalog.drop_table(f"db.old{stop}"),
         "rename": lambda: catalog.rename_table(f"db.old{stop}", f"db.t{stop}"),
-    }[kind])  # fmt: skip
-
-
-if __name__ == "__main__":
-    _url, _warehouse, _kind = sys.argv[1:]
-    _most = extent(1, None)
-    kill_at_each_step(lambda stop: _killed(_url, _warehouse, _kind, stop), most=_most)
+    }
+    return changes[kind]

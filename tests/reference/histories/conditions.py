@@ -156,7 +156,9 @@ def _assignment(chance: random.Random, model: Model, column: Column, alias: str)
     if key == "v" and draw < 0.5:
         return Assignment(name, key, f"{name} * 2", lambda row: None if row["v"] is None else row["v"] * 2)
     if key == "dec" and draw < 0.5:
-        return Assignment(name, key, f"-{name}", lambda row: row["dec"] and row["dec"].copy_negate())
+        # Spark cannot negate a decimal of more than 34 digits.
+        sql = f"if({name} < 0, NULL, {name})"
+        return Assignment(name, key, sql, lambda row: None if row["dec"] is not None and row["dec"] < 0 else row["dec"])
     if column.type == STRING and draw < 0.4 and not column.partition:
         return Assignment(name, key, f"concat({name}, '+')", lambda row: None if row[key] is None else row[key] + "+")
     if column.type in (DOUBLE, FLOAT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(column.type, DecimalType):
