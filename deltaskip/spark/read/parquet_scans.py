@@ -55,8 +55,10 @@ READER_OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "recursiveFileLookup": "false",
+    # Spark leaves out files of such names without a word, also if they are given. # Spark 4.3, HadoopFSUtils
+    "ignoredPathSegmentRegex": "^[._]",
 }
-"""Options of each scan of data files by Spark's Parquet reader."""
+"""Options of each scan of data files, in place of the settings of the session."""
 
 PARQUET_FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 """The format of each scan. Only this class has the column _metadata; by the name "parquet", the setting

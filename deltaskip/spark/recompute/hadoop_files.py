@@ -22,6 +22,7 @@ from deltaskip.records import dataclass
 from deltaskip.settings import options
 from deltaskip.spark.read.file_index import listing_by_spark
 from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan, spark_paths
+from deltaskip.spark.read.parquet_scans import READER_OPTIONS
 from deltaskip.spark.recompute.file_tasks import RESULT_DDL, contents_runner
 from deltaskip.spark.session.checks import collected, running_interpreter
 from deltaskip.spark.session.releases import union_of_frames, without_pandas_warning
@@ -32,7 +33,6 @@ from deltaskip.storage import Storage, storage_for, uri_of
 _FOOTER_THREADS = 8
 _FIRST_FOOTERS = 64
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_READER_OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "recursiveFileLookup": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _from_bytes(
 
 def _contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """A DataFrame with `path` and `content` of each file."""
-    reader = spark.read.format("binaryFile").options(**_READER_OPTIONS)
+    reader = spark.read.format("binaryFile").options(**READER_OPTIONS)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]
     frames = [reader.load(together)] if together else []

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from itertools import takewhile
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -43,6 +44,9 @@ _PLAIN_NAME = re.compile(r"`\w+`(?!`)", re.ASCII)
 # A variable that no session has. Spark replaces it by the empty string, and does not read the result again.
 _NOTHING = "${deltaskip.nothing}"
 _ORDER = "spark.sql.functionResolution.sessionOrder"
+_PATH = "spark.sql.path.enabled"
+_PATH_ENTRY = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
+_BUILT_IN, _OF_SESSION = "system.builtin", "system.session"
 # Requests to a server at once.
 _REQUESTS = 16
 # Arguments that Spark accepts, where it refuses NULL.
@@ -157,7 +161,8 @@ def check_functions(spark: SparkSession, names: Set[str] = OWN_FUNCTIONS) -> Non
     if found:
         raise UnsupportedFeature(
             f"The session has a function {found[0]} of its own, which hides Spark's, and deltaskip needs Spark's: "
-            f"register it under another name in a new session, as by spark.newSession(), because Spark cannot drop it."
+            f"register it under another name in a new session, as by spark.newSession(), because Spark cannot drop it; "
+            f"or begin the path of the session with {_BUILT_IN}, if SET PATH leads to the function."
         )
 
 
@@ -179,10 +184,35 @@ def hidden_in_flight(spark: SparkSession, names: Set[str], settings: Any = None)
     settings: The settings of the session, if they are known.
     """
     names = frozenset(names).difference(SYNTAX)
-    if names and not is_classic(spark):
-        return _asked_of_server(spark, names, spark.conf if settings is None else settings)
-    found = _hidden_in_jvm(spark, names) if names else frozenset[str]()
+    settings = spark.conf if settings is None else settings
+    found = frozenset[str]()
+    if names and str(settings.get(_PATH, "false")).strip().lower() == "true":
+        found = _first_on_path(spark, names)
+    elif names and not is_classic(spark):
+        return _asked_of_server(spark, names, settings)
+    if names and is_classic(spark):
+        found |= _hidden_in_jvm(spark, names)
     return lambda: found
+
+
+def _first_on_path(spark: SparkSession, names: Set[str]) -> frozenset[str]:
+    """Those of some names that the path of the session finds before Spark's functions."""
+    found = frozenset[str]()
+    try:
+        path = spark.sql(f"SELECT {_BUILT_IN}.current_path()").collect()[0][0]
+    except Exception:  # an older Spark, to which the setting means nothing
+        return found
+    for schema in takewhile(_BUILT_IN.__ne__, _PATH_ENTRY.findall(path)):
+        of_session = schema == _OF_SESSION
+        listed = own_text(spark, "spark_catalog.default" if of_session else schema)
+        try:
+            rows = spark.sql(f"SHOW USER FUNCTIONS IN {listed}").collect()
+        except Exception as error:  # such as of a catalog without functions, behind which Spark finds none
+            if "SCHEMA_NOT_FOUND" not in str(error):
+                return frozenset(names)
+        else:  # functions of the session are listed with those of every schema, and have no schema
+            found |= {row[0].rpartition(".")[2].lower() for row in rows if ("." in row[0]) != of_session}
+    return found & names
 
 
 def _hidden_in_jvm(spark: SparkSession, names: Set[str]) -> frozenset[str]:
