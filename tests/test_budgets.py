@@ -27,7 +27,7 @@ LIMITS: dict[str, int] = {
     "kernels": 6_800,
     "log": 8_800,
     "maintenance": 8_250,
-    "reading": 7_050,
+    "reading": 7_100,
     "rows": 2_700,
     "schema": 1_150,
     "skipping": 11_000,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _LEAST_HELD = 1 << 14
 """Rows that are held before those that are not among the first are dropped."""
+_LEFT_BYTES = 16 << 20
+"""Bytes of local files that are read at once if what was read rules none of them out."""
 _CURE = "Sort them with to_spark(spark) instead."
 
 
@@ -101,6 +103,7 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     keys = [SortKey.of(rows, term) for term in scan.terms]
     found = _FirstRows(keys, number, arrow_schema_of(rows))
     if (little := little_files(rows)) is not None:
+        scan.noted  # noqa: B018
         counts.plan_ends()
         with same_table(snapshot):
             for batch in batches_of(rows, little, counts):
@@ -118,7 +121,11 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
         same_table(snapshot),
         Progress(f"Reading {table_name(snapshot.table_root)}", len(left), unit="files") as bar,
     ):
+        steps, is_stuck = 0, False
         for count in parts_of(left, number):
+            if is_stuck and not snapshot.storage.remote and size // read * len(left) <= _LEFT_BYTES:
+                # A further step takes longer than reading the rest.
+                count = len(left)
             files, left = left.split(count, READ_COLUMNS)
             read, size = read + len(files), size + exact_sum(files["size"])
             for batch in batches_of(current, files, counts):
@@ -127,9 +134,12 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
             bar.advance(len(files))
             last = found.last() if len(left) else None
             threshold = _threshold(scan.terms, last)
+            steps, before = steps + 1, len(left)
             if threshold is not None:
                 current = every.narrowed(None, threshold)
                 left = left.kept_by(current.compiled)
+            # The first step rules few files out if all overlap.
+            is_stuck = threshold is None or (steps > 1 and len(left) == before)
             if not len(left):
                 break
     table = found.table()

@@ -235,8 +235,8 @@ def _taken(values: pa.Array, kept: pa.Array | None) -> pa.Array:
 
 
 def parts_of(order: OrderedFiles, first: int) -> Iterator[int]:
-    """Yield how many files to read at once: as many as have `first` rows, then twice as many each time."""
+    """Yield how many files to read at once: as many as have `first` rows, then four times as many each time."""
     count = int(np.searchsorted(np.cumsum(order.rows), first)) + 1
     while True:
         yield count
-        count *= 2
+        count *= 4
