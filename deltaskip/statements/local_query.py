@@ -42,8 +42,8 @@ from deltaskip.table.table import DeltaTable
 _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
                    "length", "minute", "month", "nullif", "year"))  # fmt: skip
 # Aggregates whose values differ for NULL and NaN, for ties or by their formula.
-_OTHER_AGGREGATES = frozenset(("any_value", "approx_count_distinct", "array_agg", "corr", "kurtosis", "listagg",
-                               "max_by", "min_by", "mode", "skewness", "string_agg"))  # fmt: skip
+_OTHER_AGGREGATES = frozenset(("any_value", "approx_count_distinct", "array_agg", "corr", "count_if", "kurtosis",
+                               "listagg", "max_by", "min_by", "mode", "skewness", "string_agg"))  # fmt: skip
 # Clauses in which a column is compared.
 _CLAUSES = ("SELECT", "FROM", "WHERE", "ON", "USING", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY")
 # Operators of one order in DuckDB, and of several in Spark.
@@ -192,7 +192,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         *(each for each in bound if each not in TIMES and (each != FLOAT or not floats)),
     ]
     others += ["* after USING"] * _is_star_after_using(tokens, tables)
-    others += [*_of_precedence(tokens), *_of_aliases(tokens, tables)]
+    others += [*_of_precedence(tokens), *_of_aliases(tokens, tables), *_of_clauses(tokens)]
     nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
     found = floats if FLOAT in bound else (), _among(nested, _ordered(tokens) if nested else ()), quoted
     texts = tuple(token.text for token in _texts_of_spark(query.text, tokens))
@@ -356,6 +356,17 @@ def _of_precedence(tokens: Sequence[SqlToken]) -> Iterator[str]:
                 outer.pop()
             elif token.text in _BITWISE or token.text in ("||", "+", "-"):
                 outer[-1].append(token.text)
+
+
+def _of_clauses(tokens: Sequence[SqlToken]) -> Iterator[str]:
+    """Totals, which DuckDB has of no rows, too, and outer joins after a comma, which in Spark join all before them."""
+    for at, token in enumerate(tokens):
+        if token.is_word("ROLLUP", "CUBE", "SETS"):
+            yield f"{token.text.upper()} of no rows"
+        if token.is_word("RIGHT", "FULL") and any(each.is_word("OUTER", "JOIN") for each in tokens[at + 1 : at + 2]):
+            start = max((i for i in range(at) if tokens[i].is_word("FROM")), default=0)
+            if any(each.is_symbol(",") for each in tokens[start:at]):
+                yield f"{token.text.upper()} JOIN after a comma"
 
 
 def _of_aliases(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> Iterator[str]:
