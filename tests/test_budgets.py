@@ -32,13 +32,13 @@ LIMITS: dict[str, int] = {
     "schema": 1_150,
     "skipping": 11_000,
     "spark": 15_250,
-    "sparkexpr": 41_150,
+    "sparkexpr": 40_900,
     "statements": 6_800,
     "stats": 5_950,
     "storage": 3_750,
     "table": 5_000,
     "transforms": 800,
-    "txn": 6_150,
+    "txn": 5_950,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_300,
