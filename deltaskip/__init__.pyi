@@ -129,8 +129,7 @@ from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
 from .table.verification import verify
 from .table.written import write
-from .txn.cost import ChangeCost, FileCount
-from .txn.result import WriteResult
+from .txn.result import ChangeCost, FileCount, WriteResult
 
 __version__: str
 

@@ -368,11 +368,7 @@ def _first_commit(root: Path, version: str) -> Iterator[dict[str, Any]]:
     now_millis = int(time.time() * 1000)
     yield {"commitInfo": {"timestamp": now_millis, "operation": "WRITE", "engineInfo": "deltaskip demo"}}
     yield {
-        "protocol": {
-            "minReaderVersion": 1,
-            "minWriterVersion": 7,
-            "writerFeatures": ["collations", "domainMetadata"],
-        }
+        "protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["collations", "domainMetadata"]}
     }
     yield {
         "metaData": {

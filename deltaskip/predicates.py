@@ -69,10 +69,7 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
 
 
 def expression_node(
-    given: Any,
-    what: str = "A predicate of pyspark",
-    meaning: SessionMeaning = USUAL,
-    schema: StructType | None = None,
+    given: Any, what: str = "A predicate of pyspark", meaning: SessionMeaning = USUAL, schema: StructType | None = None
 ) -> Node:
     """Return the unbound node of an expression.
 

@@ -31,14 +31,14 @@ LIMITS: dict[str, int] = {
     "rows": 2_700,
     "schema": 1_150,
     "skipping": 11_000,
-    "spark": 15_300,
-    "sparkexpr": 41_150,
+    "spark": 15_250,
+    "sparkexpr": 40_900,
     "statements": 6_800,
     "stats": 5_950,
     "storage": 3_750,
     "table": 5_000,
     "transforms": 800,
-    "txn": 6_150,
+    "txn": 5_950,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_300,

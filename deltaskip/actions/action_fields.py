@@ -105,9 +105,7 @@ REMOVE_FIELDS = _action(
     required="path data_change",
 )
 CDC_FIELDS = _action(
-    "cdc",
-    "path partition_values size data_change tags",
-    required="path partition_values size data_change",
+    "cdc", "path partition_values size data_change tags", required="path partition_values size data_change"
 )
 
 FILE_SCHEMA = pa.schema([(field.name, field.type) for field in ADD_FIELDS.fields])

@@ -188,11 +188,7 @@ class CatalogEngine(Protocol):
 
 
 def session_catalog(
-    rest: str = "",
-    spark: Any = None,
-    *,
-    name: str = "spark_catalog",
-    storage_options: Mapping[str, str] | None = None,
+    rest: str = "", spark: Any = None, *, name: str = "spark_catalog", storage_options: Mapping[str, str] | None = None
 ) -> TransactionalTableCatalog:
     """Return the catalog of a Spark session, in a Hive metastore or in the memory of the session.
 

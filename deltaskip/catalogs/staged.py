@@ -94,21 +94,10 @@ class StagedTable(Unpicklable):
         compression: str | None = None,
         max_records_per_file: int | None = None,
     ) -> None:
-        """Write rows, which become visible with the commit. It can be called several times.
+        """Write rows, as DeltaTable.append does, with its arguments. They become visible with the commit.
 
-        Args:
-            data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
-            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
-                The default is the active Spark session's, and UTC without a session.
-            compression: Codec of the new data files, as for DeltaTable.append.
-            max_records_per_file: The most rows of a new data file, as for DeltaTable.append.
-
-        Raises:
-            SchemaError: The columns of the rows do not fit the table.
-            RowViolation: A row violates a constraint, or a value does not fit its column.
-            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
-            StorageError: The files cannot be written.
-            InvalidCommit: The table was already committed or aborted.
+        It can be called several times. Raises the errors of DeltaTable.append, and InvalidCommit if the table was
+        already committed or aborted.
         """
         from deltaskip.data_files.append import append_to, write_metrics
         from deltaskip.data_files.data import GivenRows

@@ -85,10 +85,7 @@ class WarehouseCatalog(LocatedCatalog):
     """
 
     def __init__(
-        self,
-        location: str | PathLike[str],
-        name: str = "warehouse",
-        storage_options: Mapping[str, str] | None = None,
+        self, location: str | PathLike[str], name: str = "warehouse", storage_options: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(name, storage_options)
         self._storage, self._root = open_storage(arguments.path("location", location), self.storage_options)

@@ -54,7 +54,7 @@ from deltaskip.sparkexpr.types import StructType, schema_to_json
 from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
-    from deltaskip.change_feed.compared_files import ComparedFiles
+    from deltaskip.change_feed.feed_files import ComparedFiles
     from deltaskip.change_feed.row_changes import Rows, Values
     from deltaskip.reading.read_ahead import Reads
 
@@ -534,7 +534,7 @@ class _FilesByReading:
 
         compared, ids = None, np.zeros(len(files), np.bool_)
         if versions.every:
-            from deltaskip.change_feed.compared_files import ComparedFiles
+            from deltaskip.change_feed.feed_files import ComparedFiles
 
             ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
             at = np.flatnonzero(ids)

@@ -17,13 +17,8 @@ if TYPE_CHECKING:
     from deltaskip.cli.input_files import InputFiles
     from deltaskip.table.table import DeltaTable
 
-_ORIGINS = {
-    "given": "from the files",
-    "default": "default",
-    "null": "NULL",
-    "generated": "generated",
-    "identity": "identity",
-}
+# Other origins are said as they are.
+_ORIGINS = {"given": "from the files", "null": "NULL"}
 
 
 @command_line.program.command("append", short_help="Append the rows of Parquet, CSV or JSON lines files.")
@@ -124,7 +119,7 @@ def _print_append_plan(plan: Mapping[str, Any]) -> None:
 
 
 def _origin(column: Mapping[str, Any]) -> str:
-    origin = _ORIGINS[column["origin"]]
+    origin = _ORIGINS.get(column["origin"], column["origin"])
     return f"{origin}: {column['expression']}" if column["expression"] else origin
 
 
@@ -150,26 +145,20 @@ def _print_appended(done: Mapping[str, Any]) -> None:
     help="Names of the key columns, such as 'id' or 'id, day', or a condition on target and source, such as "
     "'target.id = source.id AND target.day > 3'.",
 )
-@click.option(
+@command_line.choice_option(
     "--matched",
-    type=click.Choice(["update", "keep", "delete"]),
-    default="update",
-    show_default=True,
+    values=["update", "keep", "delete"],
     help="What happens to a row of the table that a row of the files matches.",
 )
-@click.option(
+@command_line.choice_option(
     "--not-matched",
-    type=click.Choice(["insert", "ignore"]),
-    default="insert",
-    show_default=True,
+    values=["insert", "ignore"],
     help="What happens to a row of the files that matches no row of the table.",
 )
-@click.option(
+@command_line.choice_option(
     "--not-matched-by-source",
     "by_source",
-    type=click.Choice(["keep", "delete"]),
-    default="keep",
-    show_default=True,
+    values=["keep", "delete"],
     help="What happens to a row of the table that no row of the files matches.",
 )
 @command_line.input_options
@@ -198,10 +187,8 @@ def _merge(
     given = input_files(files, file_format, delimiter, opened.schema, chosen["time_zone"])
     with errors_of(given):
         builder = opened.merge(given, on, "source", "target", **chosen)
-    if matched == "update":
-        builder = builder.when_matched_update_all()
-    elif matched == "delete":
-        builder = builder.when_matched_delete()
+    if matched != "keep":
+        builder = builder.when_matched_update_all() if matched == "update" else builder.when_matched_delete()
     if not_matched == "insert":
         builder = builder.when_not_matched_insert_all()
     if by_source == "delete":
@@ -215,14 +202,10 @@ def _merge(
         if result.version is None:
             print_line(nothing_done("merged", "no row was changed or added", why))
             return
-        counts = [
-            f"{verb} {counted(result.metrics.get(name, 0), 'row')}"
-            for verb, name in (
-                ("updated", "numTargetRowsUpdated"),
-                ("deleted", "numTargetRowsDeleted"),
-                ("inserted", "numTargetRowsInserted"),
-            )
-        ]
+        counts = (
+            f"{verb} {counted(result.metrics.get(f'numTargetRows{verb.capitalize()}', 0), 'row')}"
+            for verb in ("updated", "deleted", "inserted")
+        )
         print_line(f"version {result.version}: {', '.join(counts)}")
 
     command_line.show(done, as_json, print_merged)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, takes_predicate
+from deltaskip.cli.command_line import (
+    CommandTable,
+    choice_option,
+    float_bounds_option,
+    opens_table,
+    program,
+    takes_predicate,
+)
 from deltaskip.cli.display import counted, json_records, print_table, write_files_json
 from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
@@ -38,12 +45,10 @@ _BY_KIND = {
 @click.option(
     "--allow-out-of-range", is_flag=True, help="No error if --start is after the latest version, or --end a later time."
 )
-@click.option(
+@choice_option(
     "--source",
     "changes_from",
-    type=click.Choice(["auto", "feed", "rows"]),
-    default="auto",
-    show_default=True,
+    values=["auto", "feed", "rows"],
     help="The change data feed, the files whose rows are compared, or the feed where there is one and row ids.",
 )
 @click.option("--net", is_flag=True, help="One change of each row for the whole range.")

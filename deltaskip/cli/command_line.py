@@ -6,7 +6,7 @@ Modules other than click are imported when a command runs, so that `--help` is f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -78,45 +78,31 @@ class CommandTable:
         return self.version is None and self.timestamp is None
 
 
-def opens_table(command: Command) -> Command:
+def opens_table(command: Command, required: bool = True) -> Command:
     """Add the argument and options of a command that opens a table, which receives them as one `source`."""
-    return click.argument("table")(_with_source(command))
-
-
-def may_open_table(command: Command) -> Command:
-    """Add the argument and options of `opens_table`, with an optional TABLE."""
-    return click.argument("table", required=False)(_with_source(command))
-
-
-def _with_source(command: Command) -> Command:
-    @click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]")
-    @click.option(
-        "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
+    version = click.option("--version", type=click.IntRange(min=0), metavar="N", help="The version. [default: latest]")
+    timestamp = click.option(
+        "--timestamp", metavar="TIME", help="The latest version at this time, such as 2026-01-31T12:00Z."
     )
+    return version(timestamp(written_table(command, required)))
+
+
+def written_table(command: Command, required: bool = True) -> Command:
+    """Add the argument and options of a command that writes to a table, which receives them as one `source`."""
+
     @output_options
     @wraps(command)
     def run(
         table: str | None,
-        version: int | None,
-        timestamp: str | None,
         storage_options: dict[str, str],
+        version: int | None = None,
+        timestamp: str | None = None,
         float_bounds: str | None = None,
         **more: Any,
     ) -> None:
         command(CommandTable(table, version, timestamp, storage_options, float_bounds), **more)
 
-    return run
-
-
-def written_table(command: Command) -> Command:
-    """Add the argument and options of a command that writes to a table, which receives them as one `source`."""
-
-    @output_options
-    @wraps(command)
-    def run(table: str, storage_options: dict[str, str], **more: Any) -> None:
-        command(CommandTable(table, None, None, storage_options), **more)
-
-    return click.argument("table")(run)
+    return click.argument("table", required=required)(run)
 
 
 def output_options(command: Command) -> Command:
@@ -129,6 +115,12 @@ float_bounds_option = click.option(
     type=click.Choice(["auto", "exact"]),
     help="exact: every writer of the table includes NaN in min and max. [default: property deltaskip.floatBounds]",
 )
+
+
+def choice_option(name: str, *parameter: str, values: Sequence[str], help: str) -> Callable[[Command], Command]:
+    """Return an option with one of some values, of which the first is the default."""
+    kind = click.Choice(values)
+    return click.option(name, *parameter, type=kind, default=values[0], show_default=True, help=help)
 
 
 def pairs_option(*names: str, help: str) -> Callable[[Command], Command]:
@@ -183,12 +175,8 @@ def input_options(command: Command) -> Command:
     delimiter = click.option(
         "--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]"
     )
-    schema_mode = click.option(
-        "--schema-mode",
-        type=click.Choice(["keep", "merge"]),
-        default="keep",
-        show_default=True,
-        help="merge adds columns that the table lacks; keep refuses them.",
+    schema_mode = choice_option(
+        "--schema-mode", values=["keep", "merge"], help="merge adds columns that the table lacks; keep refuses them."
     )
     return file_format(delimiter(schema_mode(command)))
 
@@ -285,11 +273,7 @@ def one_line(text: str) -> str:
 
 
 def show_warning(
-    message: Warning | str,
-    category: type[Warning] = UserWarning,
-    filename: str = "",
-    *_where: object,
-    **_more: object,
+    message: Warning | str, category: type[Warning] = UserWarning, filename: str = "", *_where: object, **_more: object
 ) -> None:
     """Print a warning as one line on standard error."""
     # A user of the command line cannot act on warnings that other packages raise for developers.

@@ -24,21 +24,14 @@ if TYPE_CHECKING:
 @command_line.columns_option("--cluster-by", help="Clustering columns.")
 @command_line.pairs_option("--property", "properties", help="Table property, such as delta.enableDeletionVectors=true.")
 @click.option("--comment", metavar="TEXT", help="Description of the table.")
-@click.option(
+@command_line.choice_option(
     "--mode",
-    type=click.Choice(["error", "ignore", "replace"]),
-    default="error",
-    show_default=True,
+    values=["error", "ignore", "replace"],
     help="What happens if there is a table: an error, nothing, or its columns are replaced and its rows removed.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Short for --mode ignore.")
 def _create(
-    source: command_line.CommandTable,
-    columns: str,
-    as_json: bool,
-    mode: Any,
-    if_not_exists: bool,
-    **described: Any,
+    source: command_line.CommandTable, columns: str, as_json: bool, mode: Any, if_not_exists: bool, **described: Any
 ) -> None:
     """Create a table without rows.
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,8 +14,7 @@ from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, file_progress, json_values, plain, print_line, print_table
 from deltaskip.shown import human_bytes
 
-if TYPE_CHECKING:
-    pass
+_OF_COMMIT = ("operation", "operation_parameters", "operation_metrics", "user_id", "user_name", "engine_info")
 
 
 @command_line.program.command("history")
@@ -28,16 +27,7 @@ def _history(source: command_line.CommandTable, as_json: bool, limit: int | None
     entries = source.open().history(limit)
     times = json_values(pa.array([entry.timestamp_ms for entry in entries], pa.timestamp("ms", "UTC")))
     done = [
-        {
-            "version": entry.version,
-            "timestamp": time,
-            "operation": entry.operation,
-            "operation_parameters": plain(entry.operation_parameters),
-            "operation_metrics": plain(entry.operation_metrics),
-            "user_id": entry.user_id,
-            "user_name": entry.user_name,
-            "engine_info": entry.engine_info,
-        }
+        {"version": entry.version, "timestamp": time} | {name: plain(getattr(entry, name)) for name in _OF_COMMIT}
         for entry, time in zip(entries, times, strict=True)
     ]
     command_line.show(done, as_json, _print_history)
@@ -59,30 +49,25 @@ def _print_history(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 @command_line.program.command("restore")
-@command_line.written_table
-@click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to restore.")
-@click.option("--timestamp", metavar="TIME", help="Restore the latest version at this time, such as 2026-01-31T12:00Z.")
+@command_line.opens_table
 @click.option("--no-check-files", is_flag=True, help="Do not check that the version's files exist.")
 @command_line.dry_run_option
-def _restore(
-    source: command_line.CommandTable,
-    version: int | None,
-    timestamp: str | None,
-    no_check_files: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def _restore(source: command_line.CommandTable, no_check_files: bool, dry_run: bool, as_json: bool) -> None:
     """Make an earlier version the latest again, in one commit."""
-    if (version is None) == (timestamp is None):
+    if (source.version is None) == (source.timestamp is None):
         raise click.UsageError("Specify either --version or --timestamp.")
     from deltaskip.maintenance.restore import restore
 
-    opened = source.open()
-    chosen = replace(source, version=version, timestamp=timestamp).open().version
+    opened, chosen = replace(source, version=None, timestamp=None).open(), source.open().version
     start = perf_counter()
     with file_progress(not as_json and sys.stderr.isatty()) as progress:
         result = restore(
-            opened.snapshot, chosen, timestamp, check_files=not no_check_files, dry_run=dry_run, progress=progress
+            opened.snapshot,
+            chosen,
+            source.timestamp,
+            check_files=not no_check_files,
+            dry_run=dry_run,
+            progress=progress,
         )
     done = {
         "table": opened.uri,

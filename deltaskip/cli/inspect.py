@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import CommandTable, may_open_table, opens_table, program, show
+from deltaskip.cli.command_line import CommandTable, opens_table, program, show
 from deltaskip.cli.display import counted, print_facts, print_line, print_table
-from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
@@ -27,47 +27,39 @@ def _inspect(source: CommandTable, as_json: bool) -> None:
     Also shows which columns have stats.
     """
     table = source.open()
-    show(Inspection(table.detail(), table.protocol, table.stats(overlap=False)), as_json, _print_inspection)
+    detail, coverage = table.detail(), table.stats(overlap=False)
+    done = _inspection(detail.to_dict(), table.protocol, coverage) if as_json else None
+    show(done, as_json, lambda _: _print_inspection(detail, coverage))
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """Facts about one version of a table; `coverage` has no overlap and no recommendations."""
-
-    detail: TableDetail
-    protocol: Protocol
-    coverage: TableCoverage
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the facts for JSON."""
-        detail = self.detail.to_dict()
-        found = {
-            "table": detail["location"],
-            "version": detail["version"],
-            "min_reader_version": detail["min_reader_version"],
-            "min_writer_version": detail["min_writer_version"],
-            "reader_features": list(self.protocol.reader_features or ()),
-            "writer_features": list(self.protocol.writer_features or ()),
-            "log": detail["log"],
-            "partition_columns": detail["partition_columns"],
-            "properties": detail["properties"],
-            "files": detail["num_files"],
-            "bytes": detail["size_in_bytes"],
-            "rows": detail["num_known_rows"],
-            "files_without_count": detail["num_files_without_row_count"],
-            "deletion_vectors": detail["num_deletion_vectors"],
-            "deleted_rows": detail["num_deleted_rows"],
-            "columns": [_column(column, self.coverage.files) for column in _data_columns(self.coverage)],
-        }
-        more = ("id", "name", "description", "created_at", "last_modified", "clustering_columns", "table_features")
-        found.update((name, detail[name]) for name in more)
-        return found
+def _inspection(detail: Mapping[str, Any], protocol: Protocol, coverage: TableCoverage) -> dict[str, Any]:
+    """Facts about one version of a table for JSON; `coverage` has no overlap and no recommendations."""
+    found = {
+        "table": detail["location"],
+        "version": detail["version"],
+        "min_reader_version": detail["min_reader_version"],
+        "min_writer_version": detail["min_writer_version"],
+        "reader_features": list(protocol.reader_features or ()),
+        "writer_features": list(protocol.writer_features or ()),
+        "log": detail["log"],
+        "partition_columns": detail["partition_columns"],
+        "properties": detail["properties"],
+        "files": detail["num_files"],
+        "bytes": detail["size_in_bytes"],
+        "rows": detail["num_known_rows"],
+        "files_without_count": detail["num_files_without_row_count"],
+        "deletion_vectors": detail["num_deletion_vectors"],
+        "deleted_rows": detail["num_deleted_rows"],
+        "columns": [_column(column, coverage.files) for column in _data_columns(coverage)],
+    }
+    more = ("id", "name", "description", "created_at", "last_modified", "clustering_columns", "table_features")
+    return {**found, **{name: detail[name] for name in more}}
 
 
-def _print_inspection(found: Inspection) -> None:
-    print_facts(_facts(found.detail))
+def _print_inspection(detail: TableDetail, coverage: TableCoverage) -> None:
+    print_facts(_facts(detail))
     print()
-    total = found.coverage.files
+    total = coverage.files
     rows = [
         (
             column.name,
@@ -75,7 +67,7 @@ def _print_inspection(found: Inspection) -> None:
             "not supported" if column.files_with_bounds is None else _present(column.files_with_bounds, total),
             _present(column.files_with_null_count, total),
         )
-        for column in _data_columns(found.coverage)
+        for column in _data_columns(coverage)
     ]
     if rows:
         headings = [("column", "left"), ("type", "left"), ("min/max", "left"), ("null count", "left")]
@@ -182,7 +174,7 @@ def _print_found(found: Sequence[Mapping[str, Any]]) -> None:
 
 
 @program.command("collations")
-@may_open_table
+@partial(opens_table, required=False)
 def _collations(source: CommandTable, as_json: bool) -> None:
     """List available collation versions.
 

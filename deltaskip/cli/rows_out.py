@@ -113,12 +113,7 @@ def _query(
 @command_line.storage_option
 @command_line.debug_option
 def _diff(
-    table: str,
-    first: int,
-    second: int,
-    file_format: str | None,
-    output: Path | None,
-    storage_options: dict[str, str],
+    table: str, first: int, second: int, file_format: str | None, output: Path | None, storage_options: dict[str, str]
 ) -> None:
     """Show the rows that version V2 has and V1 has not, and the other way round.
 

@@ -13,9 +13,8 @@ import click
 from click.core import ParameterSource
 
 from deltaskip.cli import command_line
-from deltaskip.cli.display import average, counted, print_line, print_table, progress_bar
+from deltaskip.cli.display import average, counted, print_json, print_line, print_lines, print_table, progress_bar
 from deltaskip.cli.open_table import session
-from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
@@ -51,19 +50,14 @@ _LATEST_COMMITS = 20
     metavar="V",
     help="Compute bounds of collated columns in this version, such as 77.1. Can be repeated.",
 )
-@click.option(
+@command_line.choice_option(
     "--mode",
-    type=click.Choice(["auto", "footer", "scan"]),
-    default="auto",
-    show_default=True,
+    values=["auto", "footer", "scan"],
     help="footer: read Parquet footers; scan: read all values; auto: read values where footers do not suffice.",
 )
 @click.option("--only-missing", is_flag=True, help="Recompute only files that lack stats.")
 @click.option(
-    "--resume/--no-resume",
-    default=True,
-    show_default=True,
-    help="Skip files that an interrupted run already finished.",
+    "--resume/--no-resume", default=True, show_default=True, help="Skip files that an interrupted run already finished."
 )
 @click.option(
     "--index", is_flag=True, help="Build the key index of the columns in deltaskip.keyIndexColumns from all files, too."
@@ -84,7 +78,7 @@ def _stats(
     """
     if not recompute:
         _check_report_only()
-        command_line.show(_statistics_report(source.open()), as_json, _print_report)
+        _report(source.open(), as_json)
         return
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
@@ -111,34 +105,23 @@ def _check_report_only() -> None:
             raise click.UsageError(f"{parameter.opts[0]} needs --recompute.")
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticsReport:
-    """The statistics of a table, the expected gain of an OPTIMIZE, and the gain of the last one; None if not known."""
+def _report(table: DeltaTable, as_json: bool) -> None:
+    """Show the statistics of the table's version, the expected gain of an OPTIMIZE, and the gain of the last one.
 
-    coverage: TableCoverage
-    expected: ExpectedGain | None
-    measured: MeasuredGain | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON."""
-        gains = {"expected": self.expected, "measured": self.measured}
-        optimize = {name: None if gain is None else asdict(gain) for name, gain in gains.items()}
-        return {**self.coverage.to_dict(), "optimize": optimize}
-
-
-def _statistics_report(table: DeltaTable) -> StatisticsReport:
-    """Return the report of the table's version. Reads the statistics of all active files."""
+    Reads the statistics of all active files. A gain that is not known is None.
+    """
     from deltaskip.maintenance.optimize.gain import expected_gain, measured_gain
 
     coverage = table.stats()
     measured = measured_gain(table.snapshot, coverage, table.history(_LATEST_COMMITS))
-    return StatisticsReport(coverage, expected_gain(table.snapshot, coverage), measured)
-
-
-def _print_report(report: StatisticsReport) -> None:
-    _print_coverage(report.coverage)
-    for line in _gains(report):
-        print_line(line)
+    expected = expected_gain(table.snapshot, coverage)
+    if not as_json:
+        _print_coverage(coverage)
+        print_lines(_gains(expected, measured))
+        return
+    gains = {"expected": expected, "measured": measured}
+    optimize = {name: None if gain is None else asdict(gain) for name, gain in gains.items()}
+    print_json({**coverage.to_dict(), "optimize": optimize})
 
 
 def _print_coverage(coverage: TableCoverage) -> None:
@@ -169,9 +152,8 @@ def _print_coverage(coverage: TableCoverage) -> None:
         print_line(f"recommendation: {advice.sentence}")
 
 
-def _gains(report: StatisticsReport) -> Iterator[str]:
+def _gains(expected: ExpectedGain | None, measured: MeasuredGain | None) -> Iterator[str]:
     """The gain of an OPTIMIZE, and the result of the last one, one line each."""
-    expected, measured = report.expected, report.measured
     if expected is not None and expected.files:
         rows = f", without {counted(expected.deleted_rows, 'deleted row')}" if expected.deleted_rows else ""
         yield (

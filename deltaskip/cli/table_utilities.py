@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, file_progress, print_line, progress_bar
 from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
-
-if TYPE_CHECKING:
-    pass
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
@@ -52,11 +49,7 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 @command_line.time_zone_option("Time zone of --where.")
 @command_line.dry_run_option
 def _optimize(
-    source: command_line.CommandTable,
-    where: tuple[str, ...],
-    params: tuple[str, ...],
-    as_json: bool,
-    **chosen: Any,
+    source: command_line.CommandTable, where: tuple[str, ...], params: tuple[str, ...], as_json: bool, **chosen: Any
 ) -> None:
     """Join small files, purge deleted rows, and order rows so that filters skip more files.
 

@@ -223,11 +223,7 @@ def set_schema(transaction: Transaction, schema: StructType, configuration: Mapp
 
 def write_metrics(written: WrittenRows) -> dict[str, int]:
     """Return Delta's metrics of the operation WRITE."""
-    return {
-        "numFiles": len(written.files),
-        "numOutputRows": written.rows,
-        "numOutputBytes": written.size_in_bytes,
-    }
+    return {"numFiles": len(written.files), "numOutputRows": written.rows, "numOutputBytes": written.size_in_bytes}
 
 
 def with_marks(metadata: Metadata, schema: StructType, written: WrittenRows) -> Metadata:

@@ -128,12 +128,7 @@ class ArrowExecution(RowExecution):
         return write_data_files(ArrowRows(plan, self._time_zone).stream(rows), layout, divided=True)
 
     def updates(
-        self,
-        scan: Scan,
-        change: FilesToChange,
-        assignments: Assignments,
-        row_ids: RowIdColumns | None,
-        feed: bool,
+        self, scan: Scan, change: FilesToChange, assignments: Assignments, row_ids: RowIdColumns | None, feed: bool
     ) -> ChangedRows:
         # A new value that is not valid raises before any row is read.
         new = ArrowUpdates(self, assignments)

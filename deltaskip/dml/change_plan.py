@@ -15,7 +15,7 @@ from deltaskip.shown import Shown
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
-from deltaskip.txn.cost import FileCount
+from deltaskip.txn.result import FileCount
 
 _EVERY, _SOME = "every row matches", "some rows may match"
 

@@ -21,10 +21,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 
 def delete(
-    snapshot: Snapshot,
-    where: str | None,
-    spark: Any = None,
-    options: WriteOptions = PLAIN_WRITE,
+    snapshot: Snapshot, where: str | None, spark: Any = None, options: WriteOptions = PLAIN_WRITE
 ) -> WriteResult:
     """Delete rows of the table, see DeltaTable.delete. where: SQL text, as `predicate_text` returns it."""
     return commit_operation(

@@ -102,12 +102,7 @@ class RowExecution(Protocol):
         """
 
     def updates(
-        self,
-        scan: Scan,
-        change: FilesToChange,
-        assignments: Assignments,
-        row_ids: RowIdColumns | None,
-        feed: bool,
+        self, scan: Scan, change: FilesToChange, assignments: Assignments, row_ids: RowIdColumns | None, feed: bool
     ) -> ChangedRows:
         """Find the rows for which the predicate of the scan is TRUE, with their new values.
 

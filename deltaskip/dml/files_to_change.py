@@ -24,8 +24,8 @@ from deltaskip.skipping.partition_columns import equal_values, map_values
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.types import BINARY, MappingMode, StructField, arrow_type, physical_name
 from deltaskip.sparkexpr.values import arrow_values
-from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles
+from deltaskip.txn.result import FileCount
 
 _LISTED = ("uri", "partition_values", "num_records", "deletion_vector", "base_row_id", "default_row_commit_version")
 _REMOVED = ("path", "partition_values", "size", "deletion_vector")

@@ -187,12 +187,7 @@ def predicate_text(where: object, params: object, snapshot: Snapshot) -> str | N
     return exact_sql(node)
 
 
-def overwrite(
-    snapshot: Snapshot,
-    data: Any,
-    replaced: Overwrite,
-    options: WriteOptions = PLAIN_WRITE,
-) -> WriteResult:
+def overwrite(snapshot: Snapshot, data: Any, replaced: Overwrite, options: WriteOptions = PLAIN_WRITE) -> WriteResult:
     """Overwrite rows of the table, see DeltaTable.overwrite."""
     rows = GivenRows(data)
     if replaced.matching is not None and not options.data_change:
@@ -355,10 +350,7 @@ def _value(field: StructField, text: str | None) -> Any:
 
 
 def _parameters(transaction: Transaction, options: Overwrite, dynamic: bool) -> dict[str, object]:
-    found: dict[str, object] = {
-        "mode": "Overwrite",
-        "partitionBy": list(transaction.metadata.partition_columns),
-    }
+    found: dict[str, object] = {"mode": "Overwrite", "partitionBy": list(transaction.metadata.partition_columns)}
     if options.where is not None:
         found["predicate"] = options.where
     if options.matching is not None:

@@ -20,10 +20,7 @@ from deltaskip.sparkexpr.types import LONG_MAX
 from deltaskip.storage import Storage
 
 _ENABLED = TableProperties.in_commit_timestamps.name
-ENABLEMENT = (
-    TableProperties.in_commit_timestamps_version.name,
-    TableProperties.in_commit_timestamps_since_ms.name,
-)
+ENABLEMENT = (TableProperties.in_commit_timestamps_version.name, TableProperties.in_commit_timestamps_since_ms.name)
 """Properties that say since when the table has in-commit timestamps. The commit that enables timestamps sets them."""
 
 

@@ -131,10 +131,7 @@ def read_deletion_vector(
 
 
 def read_deletion_vectors(
-    storage: RangeStorage,
-    table_root: str,
-    descriptors: pa.StructArray,
-    file_rows: Sequence[int | None] | None = None,
+    storage: RangeStorage, table_root: str, descriptors: pa.StructArray, file_rows: Sequence[int | None] | None = None
 ) -> list[pa.Int64Array | None]:
     """Return the rows of each descriptor as read_deletion_vector does; None for a null struct.
 

@@ -56,10 +56,7 @@ class _Layout:
 
 
 def replace_partitioning(
-    snapshot: Snapshot,
-    transforms: Sequence[Transform],
-    spark: Any = None,
-    options: WriteOptions = PLAIN_WRITE,
+    snapshot: Snapshot, transforms: Sequence[Transform], spark: Any = None, options: WriteOptions = PLAIN_WRITE
 ) -> PartitioningResult:
     """Rewrite all rows of a table with other partition columns, see DeltaTable.replace_partitioning."""
     done: list[_Layout] = []

@@ -73,11 +73,7 @@ class Unneeded:
 
 
 def unneeded_by_listing(
-    snapshot: Snapshot,
-    cutoff_ms: int,
-    forgotten_ms: int,
-    progress: ProgressCallback,
-    inventory: pa.Table | None = None,
+    snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: ProgressCallback, inventory: pa.Table | None = None
 ) -> Unneeded:
     """Return the files below the table's folder that are older than a time and not needed since then.
 

@@ -3,10 +3,4 @@
 from deltaskip.rows.plan import PlannedColumn, RowPlan, SchemaMode, plan_rows
 from deltaskip.rows.rules import RowRule
 
-__all__ = [
-    "PlannedColumn",
-    "RowPlan",
-    "RowRule",
-    "SchemaMode",
-    "plan_rows",
-]
+__all__ = ["PlannedColumn", "RowPlan", "RowRule", "SchemaMode", "plan_rows"]

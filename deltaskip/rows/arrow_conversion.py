@@ -20,8 +20,14 @@ from deltaskip.errors import PredicateError, RowViolation, UnsupportedFeature
 from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.fork_safety import cached_property
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
-from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array
+from deltaskip.rows.arrow_store import (
+    WRITE_FROM_SPARK,
+    ArrowTarget,
+    check_maps,
+    empty_partition,
+    store_array,
+    warn_of_losses,
+)
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value

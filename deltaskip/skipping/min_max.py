@@ -159,8 +159,7 @@ def bound_facts(
     stats = batch.statistics
     values = stats.bound(statistic, side).take(kept)
     empty = pc.or_(
-        is_true(pc.equal(rows, _ZERO)),
-        is_true(pc.equal(stats.null_count(statistic), stats.num_records()).take(kept)),
+        is_true(pc.equal(rows, _ZERO)), is_true(pc.equal(stats.null_count(statistic), stats.num_records()).take(kept))
     )
     counted = pc.invert(empty)
     unknown = pc.and_(counted, pc.is_null(values, nan_is_null=True))

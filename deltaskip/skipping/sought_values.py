@@ -68,10 +68,7 @@ class SoughtValues:
         return _of_every_row(self.term)
 
     def evaluated(
-        self,
-        masks: Mapping[int, npt.NDArray[np.bool_]],
-        statistics: program.Statistics,
-        partitions: PartitionEvaluator,
+        self, masks: Mapping[int, npt.NDArray[np.bool_]], statistics: program.Statistics, partitions: PartitionEvaluator
     ) -> npt.NDArray[np.bool_]:
         """Return the keep mask of the term.
 

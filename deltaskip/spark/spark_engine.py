@@ -189,7 +189,7 @@ class SparkEngine(Engine):
         check_rows(self.scan_to_dataframe(spark, scan), plan)
 
     def check_stored_text(self, session: SparkSession, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
-        from deltaskip.spark.write.stored_text import check_stored_text
+        from deltaskip.spark.write.checked_rows import check_stored_text
 
         check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
 

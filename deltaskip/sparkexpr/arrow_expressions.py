@@ -20,14 +20,7 @@ from deltaskip.sparkexpr.types.data_types import BOOLEAN, NANOSECONDS, STRING, S
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar
 from deltaskip.sparkexpr.values.nanoseconds import NANOS_PER_MICRO
 
-_COMPARISONS = {
-    "equal": "=",
-    "not_equal": "!=",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-}
+_COMPARISONS = {"equal": "=", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _JOINED: Mapping[str, type[n.And | n.Or]] = {"and_kleene": n.And, "or_kleene": n.Or}
 # FieldRef::ToDotPath: a dot precedes each name, and a backslash escapes dots, brackets and backslashes in the name.
 _NAME = r"\.((?:[^.\[\\]|\\.)*)"

@@ -90,11 +90,7 @@ class LoggedStats:
     """
 
     def __init__(
-        self,
-        num_rows: int,
-        source: StatisticsSource,
-        cache: ColumnStore = _NOWHERE,
-        scope: AddsScope = _UNCACHED,
+        self, num_rows: int, source: StatisticsSource, cache: ColumnStore = _NOWHERE, scope: AddsScope = _UNCACHED
     ) -> None:
         self.num_rows = num_rows
         self._source = source

@@ -69,10 +69,7 @@ def _variant(array: pa.StructArray) -> pa.Array:
         raise ShreddingError(str(error)) from error
     # A variant that is missing where one is required is null.
     values = pc.if_else(pc.and_(there, values.is_null()), _NULL, values) if values.null_count else values
-    found = {
-        _VALUE: filled(values, b"").cast(pa.binary()),
-        _METADATA: filled(metadata.cast(pa.binary()), b""),
-    }
+    found = {_VALUE: filled(values, b"").cast(pa.binary()), _METADATA: filled(metadata.cast(pa.binary()), b"")}
     return pa.StructArray.from_arrays(
         [found[field.name] for field in VARIANT_STORAGE], fields=list(VARIANT_STORAGE), mask=_nulls(array)
     )

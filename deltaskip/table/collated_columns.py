@@ -58,10 +58,7 @@ def _declared(data_type: t.DataType, above: str) -> Iterator[tuple[str, str]]:
 
 
 def _column(
-    path: str,
-    text: str,
-    hints: Mapping[CollationId, tuple[str, ...]],
-    available: tuple[AvailableCollations, ...],
+    path: str, text: str, hints: Mapping[CollationId, tuple[str, ...]], available: tuple[AvailableCollations, ...]
 ) -> CollatedColumn:
     collation = CollationId.parsed(text)
     if collation is None:

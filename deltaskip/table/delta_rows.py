@@ -121,10 +121,7 @@ def optimized_row(snapshot: Snapshot, result: OptimizeResult, parallelism: int =
     removed = result.removed
     with_stats = snapshot.indexed_columns()
     columns = len(snapshot.schema.fields)
-    vectors = {
-        "numDeletionVectorsRemoved": result.vectors_removed,
-        "numDeletionVectorRowsRemoved": result.deleted_rows,
-    }
+    vectors = {"numDeletionVectorsRemoved": result.vectors_removed, "numDeletionVectorRowsRemoved": result.deleted_rows}
     metrics = {
         "numFilesAdded": result.added.files,
         "numFilesRemoved": removed.files,

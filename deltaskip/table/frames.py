@@ -67,24 +67,9 @@ def read_pandas(
 ) -> pandas.DataFrame:
     """Return the rows of a table as a pandas DataFrame.
 
-    Args:
-        table: A local path, a URI or a DeltaTable.
-        where: Predicate of the rows, as for `DeltaTable.scan`.
-        columns: Columns to read, as for `DeltaTable.scan`.
-        limit: Maximum number of rows; which rows is not defined.
-        types: "numpy" or "arrow", as for `TableScan.to_pandas`.
-        version: The version to read; the latest by default.
-        timestamp: The time of the version to read, as for DeltaTable.
-        params: Values of the parameters of `where`.
-        storage_options: Options of object stores, as for DeltaTable.
-
-    Raises:
-        TableNotFound: There is no table.
-        PredicateError: The predicate is not valid, or a column does not exist.
-        UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
-        StorageError: A file cannot be read.
-        InvalidArgument: An argument has a wrong value.
-        InvalidArgumentType: An argument has a wrong type.
+    types: "numpy" or "arrow", as for `TableScan.to_pandas`. The other arguments and the errors are those of
+    `scan_polars`; UnsupportedFeature is raised if only Spark can read a file or evaluate the predicate, StorageError if
+    a file cannot be read.
     """
     opened = _opened(table, version, timestamp, storage_options)
     return opened.scan(where, columns, limit, params=params).to_pandas(types)

@@ -145,29 +145,10 @@ class RecomputingMethods(TableMethods):
         overlap: bool = True,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> RecomputePlan:
-        """Return the plan of `recompute_stats` at this version, from the log alone. Needs no Spark.
+        """Return the plan of `recompute_stats` with the same arguments, from the log alone. Needs no Spark.
 
-        Args:
-            where: As in `recompute_stats`.
-            columns: As in `recompute_stats`.
-            collations: As in `recompute_stats`.
-            mode: As in `recompute_stats`.
-            only_missing: As in `recompute_stats`.
-            collation_versions: As in `recompute_stats`.
-            resume: As in `recompute_stats`.
-            kernel_spelling: As in `recompute_stats`.
-            overlap: If False, do not measure how many files an equality predicate keeps, which is faster.
-            params: Values of the parameters of `where`, as in `scan`.
-
-        Raises:
-            PredicateError: The predicate is not valid, or a column does not exist.
-            InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
-            InvalidArgumentType: An argument has a wrong type.
-            InvalidCollation: A collation identifier is not valid.
-            CollationUnavailable: No library in this process implements a collation version.
-            CorruptLog: An action in the log cannot be read.
-            TableNotFound: The table was dropped, or replaced by another table.
-            StorageError: Storage cannot be accessed.
+        If `overlap` is False, how many files an equality predicate keeps is not measured, which is faster. Raises the
+        errors of `recompute_stats` about arguments, the log and storage.
         """
         from deltaskip.maintenance.recompute.request import recompute_plan, recompute_request
 

@@ -81,23 +81,9 @@ class TableTransaction(Transaction):
         compression: str | None = None,
         max_records_per_file: int | None = None,
     ) -> None:
-        """Append rows, as DeltaTable.append does. They are written now and become visible with the commit.
+        """Append rows, as DeltaTable.append does, with its arguments. They are visible with the commit.
 
-        Args:
-            data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
-            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
-            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
-                The default is the active Spark session's, and UTC without a session.
-            compression: Codec of the new data files, as for DeltaTable.append.
-            max_records_per_file: The most rows of a new data file, as for DeltaTable.append.
-
-        Raises:
-            SchemaError: The columns of the rows do not fit the table.
-            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
-            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
-            StorageError: The files cannot be written.
-            InvalidArgumentType: An argument has a wrong type.
-            InvalidCommit: The transaction was already committed or discarded.
+        Raises the errors of DeltaTable.append, and InvalidCommit if the transaction was already committed or discarded.
         """
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
@@ -112,23 +98,10 @@ class TableTransaction(Transaction):
         partition_values: Mapping[str, object] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Add Parquet files of other writers, as DeltaTable.add_files does. They are never deleted.
+        """Add Parquet files of other writers, as DeltaTable.add_files does, with its arguments. They are never deleted.
 
-        Args:
-            paths: Files and folders, as for DeltaTable.add_files.
-            partition_values: Values of partition columns that all files have.
-            time_zone: Time zone of timestamps in directory names, and of constraints.
-                The default is the active Spark session's, and UTC without a session.
-
-        Raises:
-            DataFileMissing: A file or folder does not exist, or a folder contains no files.
-            SchemaError: The columns of a file do not fit the table.
-            InvalidArgument: A file is already in the table, or its partition values are missing or malformed.
-            RowViolation: A row violates a constraint.
-            UnsupportedFeature: A constraint needs a Spark session.
-            StorageError: Storage failed, or a file is not a Parquet file.
-            InvalidArgumentType: An argument has a wrong type.
-            InvalidCommit: The transaction was already committed or discarded.
+        Raises the errors of DeltaTable.add_files, and InvalidCommit if the transaction was already committed or
+        discarded.
         """
         files = arguments.paths("paths", paths)
         values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
@@ -151,34 +124,10 @@ class TableTransaction(Transaction):
         compression: str | None = None,
         max_records_per_file: int | None = None,
     ) -> None:
-        """Replace rows as DeltaTable.overwrite does; before other rows are written in the transaction.
+        """Replace rows, as DeltaTable.overwrite does, with its arguments; before other rows are written.
 
-        Args:
-            data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
-            where: Predicate of the rows to replace. The default replaces all rows.
-            partitions: "dynamic" replaces the partitions of the new rows.
-            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" replaces the
-                table's columns by those of the new rows.
-            params: Values of the parameters of `where`, as in `read`.
-            partition_by: Partition columns of a replaced schema, and transforms; None to keep the table's.
-            on: Condition under which a new row replaces a row of the table, as for DeltaTable.overwrite.
-            source_alias: The name of the new rows in `on`.
-            target_alias: The name of the table in `on`.
-            time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
-                session's applies.
-                The default is the active Spark session's, and UTC without a session.
-            compression: Codec of the data files of the new rows, as for DeltaTable.append.
-            max_records_per_file: The most rows of such a file, as for DeltaTable.append.
-
-        Raises:
-            PredicateError: The predicate is not valid, or fails for a row.
-            SchemaError: The columns of the rows do not fit the table.
-            RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
-            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
-            StorageError: The files cannot be written.
-            InvalidArgument: Arguments exclude each other, or an argument has a wrong value.
-            InvalidArgumentType: An argument has a wrong type.
-            InvalidCommit: The transaction has added or removed files, or has ended.
+        Raises the errors of DeltaTable.overwrite, and InvalidCommit if the transaction has added or removed files, or
+        has ended.
         """
         text = predicate_text(where, params, self.snapshot)
         replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
@@ -211,21 +160,10 @@ class TableTransaction(Transaction):
         params: Mapping[str, object] | Sequence[object] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Delete the rows that match a predicate, or all rows, as DeltaTable.delete does; before rows are written.
+        """Delete rows, as DeltaTable.delete does, with its arguments; before rows are written in the transaction.
 
-        Args:
-            where: Predicate of the rows to delete. The default deletes all rows.
-            spark: A session that reads and rewrites files that lose some rows.
-            params: Values of the parameters of `where`, as in `read`.
-            time_zone: Time zone of `where`; a session uses its own.
-                The default is the active Spark session's, and UTC without a session.
-
-        Raises:
-            PredicateError: The predicate is not valid, or fails for a row.
-            UnsupportedFeature: The predicate can only be evaluated by Spark.
-            StorageError: Storage failed.
-            InvalidArgumentType: An argument has a wrong type.
-            InvalidCommit: The transaction has added or removed files, or has ended.
+        Raises the errors of DeltaTable.delete, and InvalidCommit if the transaction has added or removed files, or has
+        ended.
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(delete_in(self, predicate_text(where, params, self.snapshot), spark, zone))
@@ -239,25 +177,10 @@ class TableTransaction(Transaction):
         params: Mapping[str, object] | Sequence[object] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Set columns of rows, as DeltaTable.update does; before other rows are written in the transaction.
+        """Set columns of rows, as DeltaTable.update does, with its arguments; before other rows are written.
 
-        Args:
-            set: New values by column, as for DeltaTable.update.
-            where: Predicate of the rows to update. The default updates all rows.
-            spark: A session that reads and writes the rows.
-            params: Values of the parameters of `where`, and of new values, by name.
-            time_zone: Time zone of expressions; a session uses its own.
-                The default is the active Spark session's, and UTC without a session.
-
-        Raises:
-            PredicateError: The predicate or a new value is not valid, or fails for a row.
-            SchemaError: A column does not exist or cannot be set, or its new value has a type that it cannot store.
-            RowViolation: An updated row violates a constraint, or a value does not fit its column.
-            UnsupportedFeature: An expression can only be evaluated by Spark.
-            StorageError: Storage failed.
-            InvalidArgument: `set` is empty, or Spark cannot compute a new value.
-            InvalidArgumentType: An argument has a wrong type.
-            InvalidCommit: The transaction has changed files or columns, or has ended.
+        Raises the errors of DeltaTable.update, and InvalidCommit if the transaction has changed files or columns, or
+        has ended.
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         given, predicate = given_values(set, where, params, self.snapshot.table_root)

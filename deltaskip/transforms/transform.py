@@ -144,13 +144,7 @@ class Expression(Transform):
         return self.sql
 
 
-_KINDS: dict[type[Transform], str] = {
-    Identity: "identity",
-    Year: "year",
-    Month: "month",
-    Date: "day",
-    DateHour: "hour",
-}
+_KINDS: dict[type[Transform], str] = {Identity: "identity", Year: "year", Month: "month", Date: "day", DateHour: "hour"}
 _SQL_NAMES: dict[type[Transform], str] = {Year: "years", Month: "months", Date: "days", DateHour: "hours"}
 
 

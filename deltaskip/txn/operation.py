@@ -8,8 +8,7 @@ from deltaskip.engine import session_settings
 from deltaskip.errors import CommitConflict, WriteWarning, shown
 from deltaskip.log import Snapshot, refresh
 from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.txn.cost import CostMeter
-from deltaskip.txn.result import WriteResult
+from deltaskip.txn.result import CostMeter, WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions

@@ -25,7 +25,7 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.txn.changes import Changes
 from deltaskip.txn.commit_loop import CommitLoop, Committed, is_tree_due
-from deltaskip.txn.cost import CostMeter
+from deltaskip.txn.result import CostMeter
 from deltaskip.txn.tree_commit import add_tree
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.validation.domains import check_settable_domain

@@ -129,7 +129,7 @@ def test_changes_of_one_key_read_values_only_of_files_that_may_have_it(
 
 def test_versions_are_compared_as_the_rows_of_the_ones_before_are_read(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(pa, "cpu_count", lambda: 2)  # a few more reads than cores are begun ahead
-    monkeypatch.setattr("deltaskip.change_feed.compared_files._ROWS_TOGETHER", 1)  # of one version each
+    monkeypatch.setattr("deltaskip.change_feed.feed_files._ROWS_TOGETHER", 1)  # of one version each
     table = made(tmp_path / "t", VECTORS)
     table.append(rows(range(10)))
     for key in range(10):

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from deltaskip.spark.columns.from_column import column_to_node
-from deltaskip.spark.columns.literal_columns import literal
-from deltaskip.spark.columns.to_column import to_column
+from deltaskip.spark.columns.to_column import literal, to_column
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Opaque, walk

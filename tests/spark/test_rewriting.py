@@ -11,7 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DeltaTable
-from deltaskip.maintenance.optimize import jobs as module
+from deltaskip.maintenance.optimize import optimize as module
 from tests.dml.tables import row_ids_of, rows_of
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made
 

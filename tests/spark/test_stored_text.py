@@ -14,7 +14,7 @@ import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.spark.session.session_settings import session_settings
-from deltaskip.spark.write.stored_text import ALLOW_REFLECTION, _Parsed, _problem, _Tokens
+from deltaskip.spark.write.checked_rows import ALLOW_REFLECTION, _Parsed, _problem, _Tokens
 from tests.builder import TableBuilder
 from tests.each import refuses
 from tests.extent import some

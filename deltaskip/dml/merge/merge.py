@@ -103,10 +103,7 @@ def without_frames(statement: Merge, table: str, source: Any) -> Merge:
 
 
 def merge(
-    snapshot: Snapshot,
-    statement: Merge,
-    source: MergeSource,
-    options: WriteOptions = PLAIN_WRITE,
+    snapshot: Snapshot, statement: Merge, source: MergeSource, options: WriteOptions = PLAIN_WRITE
 ) -> WriteResult:
     """Merge rows of a source into the table, see DeltaTable.merge. The source is released at the end."""
     check_clauses(statement.clauses, snapshot.root)

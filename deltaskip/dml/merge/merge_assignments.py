@@ -160,12 +160,7 @@ def _planned(
 
 
 def _all_columns(
-    clause: MergeClause,
-    schema: t.StructType,
-    source: t.StructType,
-    evolves: bool,
-    table: str,
-    hidden: Collection[str],
+    clause: MergeClause, schema: t.StructType, source: t.StructType, evolves: bool, table: str, hidden: Collection[str]
 ) -> Sequence[tuple[str, Assigned]]:
     """The assignments of `*`: each column of the table from the source column of the same name."""
     left_out = frozenset(map(t.fold_name, clause.except_))

@@ -130,12 +130,7 @@ class ManifestPart(CheckpointPart):
     verifies = True
 
     def __init__(
-        self,
-        storage: Storage,
-        root: str,
-        version: int,
-        manifest: Manifest,
-        like: ManifestPart | None = None,
+        self, storage: Storage, root: str, version: int, manifest: Manifest, like: ManifestPart | None = None
     ) -> None:
         """like: Another manifest of the tree, which mostly has the same schema."""
         super().__init__(storage, root, version, manifest.path, None, manifest.size)

@@ -71,11 +71,7 @@ class CheckpointFile:
     """
 
     def __init__(
-        self,
-        name: str,
-        columns: Mapping[str, pa.StructType],
-        options: Mapping[str, Any],
-        encoding: bytes | None = None,
+        self, name: str, columns: Mapping[str, pa.StructType], options: Mapping[str, Any], encoding: bytes | None = None
     ) -> None:
         self._name = name
         self._schema = pa.schema(list(columns.items()))

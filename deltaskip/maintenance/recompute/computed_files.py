@@ -144,11 +144,7 @@ def computed_tables(
 
 
 def facts_of(
-    reader: FileReader,
-    storage: Storage,
-    file: DataFile,
-    table_root: str,
-    options: Mapping[str, str] | None = None,
+    reader: FileReader, storage: Storage, file: DataFile, table_root: str, options: Mapping[str, str] | None = None
 ) -> FileFacts:
     """Return the facts of a file or of a piece of it, without its deleted rows.
 

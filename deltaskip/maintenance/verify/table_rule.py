@@ -63,9 +63,7 @@ class TableCheck:
         needs: What must be readable for it: the "log" (its listing; files in it may be damaged), the "state" (protocol
             and metadata of the latest version), the "snapshot" (its files, too), or the "data" files.
         violations: Yields violations. An error that it raises is reported as what could not be checked.
-        rules: The rules.
     """
 
     needs: Needs
     violations: Callable[[TableFacts], Iterator[Found]]
-    rules: tuple[TableRule, ...]

@@ -107,7 +107,7 @@ def _of_check(check: TableCheck, facts: TableFacts) -> Iterator[Found]:
         yield Found("log.state", str(error))
     except (DeltaSkipError, MemoryError) as error:
         why = str(error) or "the memory of this process does not suffice"
-        facts.not_checked.append(f"{', '.join(rule.name for rule in check.rules)}: {why}")
+        facts.not_checked.append(f"{', '.join(rule.name for rule in CHECKS[check])}: {why}")
 
 
 def _finding(found: Found) -> Finding:

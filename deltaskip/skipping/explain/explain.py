@@ -245,11 +245,7 @@ def _combined(tree: Branch, truth: _Truth) -> _Bits:
 
 @deep
 def _count_needed(
-    tree: Tree,
-    truth: _Truth,
-    critical: _Bits,
-    needed: list[int],
-    conclusions: Mapping[int, tuple[int, ...]],
+    tree: Tree, truth: _Truth, critical: _Bits, needed: list[int], conclusions: Mapping[int, tuple[int, ...]]
 ) -> None:
     """Add to each leaf the number of files that would be kept without it, and without the conditions that it implies.
 

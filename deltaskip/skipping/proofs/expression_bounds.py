@@ -37,10 +37,7 @@ from deltaskip.stats.layout import StatField, bound_kind
 # Offsets of time zones are from -18:00 to +18:00.
 BETWEEN_ZONES = 36 * MICROS_PER_HOUR
 _CASED = ("upper", "lower")
-_DATE_PARTS = (
-    *("year", "quarter", "month", "dayofmonth", "dayofyear", "dayofweek", "weekday", "weekofyear"),
-    "trunc",
-)
+_DATE_PARTS = (*("year", "quarter", "month", "dayofmonth", "dayofyear", "dayofweek", "weekday", "weekofyear"), "trunc")
 _TEXT_PARTS = ("substring", "left", "right", "length")
 _VARIANT_READS = ("variant_get", "try_variant_get")
 _EXACT = (*t.INTEGRAL_BITS, t.DATE)

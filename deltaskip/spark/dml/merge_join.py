@@ -25,8 +25,15 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
-from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
-from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
+from deltaskip.spark.dml.persisted_rows import (
+    FILE,
+    POSITION,
+    ROW_ID,
+    SOURCE_ROW,
+    PersistedRows,
+    PersistedSource,
+    target_rows,
+)
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.read.dataframe import with_declared_lengths
@@ -34,8 +41,7 @@ from deltaskip.spark.read.parquet_scans import with_values_of_files
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
 from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.session_settings import described_jobs
-from deltaskip.spark.write.checked_rows import violation_of
-from deltaskip.spark.write.stored_text import check_default
+from deltaskip.spark.write.checked_rows import check_default, violation_of
 from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path
 from deltaskip.sparkexpr.types import DataType, StructField
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk

@@ -29,7 +29,7 @@ from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames
-from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
+from deltaskip.spark.dml.persisted_rows import SOURCE_ROW, PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import time_zone_of

@@ -31,7 +31,7 @@ from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
-from deltaskip.spark.write.stored_text import check_default
+from deltaskip.spark.write.checked_rows import check_default
 from deltaskip.spark.write.write_dataframe import write_dataframe
 from deltaskip.sparkexpr.clock import reads_clock
 from deltaskip.sparkexpr.evaluation import left_to_spark
@@ -95,12 +95,7 @@ class SparkExecution(TableFrames, RowExecution):
         return write_dataframe(self.part(RowsOfFiles(files), schema, row_ids, layout), plan, layout)
 
     def updates(
-        self,
-        scan: Scan,
-        change: FilesToChange,
-        assignments: Assignments,
-        row_ids: RowIdColumns | None,
-        feed: bool,
+        self, scan: Scan, change: FilesToChange, assignments: Assignments, row_ids: RowIdColumns | None, feed: bool
     ) -> ChangedRows:
         schema = assignments.schema
         changed = [field.name for field in assignments.changed]

@@ -29,7 +29,7 @@ from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, places_on, side_bi
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
 from deltaskip.records import dataclass
 from deltaskip.spark.columns.arrow_frame import arrow_frame
-from deltaskip.spark.columns.literal_columns import carrier_sql
+from deltaskip.spark.columns.to_column import carrier_sql
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.dataframe import can_read
 from deltaskip.spark.session.own_texts import own_column
@@ -115,13 +115,7 @@ class SparkRewriting(Rewriting):
             f"{_part_sql(f'k{i}', side, keys[i])} * {1 << (bits * (len(sides) - 1 - i))}L"
             for i, side in enumerate(sides)
         )
-        table = pa.table(
-            {
-                _CELL_KEY: np.arange(len(first), dtype=np.int64),
-                _FIRST: first,
-                _FILES: last - first + 1,
-            }
-        )
+        table = pa.table({_CELL_KEY: np.arange(len(first), dtype=np.int64), _FIRST: first, _FILES: last - first + 1})
         beside = arrow_frame(self._spark, table)
         marked = frame.select("*", *named).select("*", F.expr(number).alias(_CELL))
         joined = marked.join(F.broadcast(beside), F.col(_CELL) == F.col(_CELL_KEY), "left")

@@ -77,11 +77,7 @@ class TableFrames:
         return scanned_rows(self._spark, self._plan(files, WantedRows(deleted_rows(self._snapshot, files))))
 
     def located_rows(
-        self,
-        files: pa.Table,
-        row_ids: RowIdColumns | None,
-        names: tuple[str, str, str],
-        first: int = 0,
+        self, files: pa.Table, row_ids: RowIdColumns | None, names: tuple[str, str, str], first: int = 0
     ) -> DataFrame:
         """Return the live rows of files with the file, position and row id of each.
 

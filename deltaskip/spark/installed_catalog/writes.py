@@ -24,8 +24,8 @@ from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import java_frame, java_session, session_settings
 from deltaskip.spark.source.options import SourceOptions, option_words
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
+from deltaskip.spark.write.checked_rows import check_stored_text
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, WRITER_OPTIONS, new_folder
-from deltaskip.spark.write.stored_text import check_stored_text
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types import GENERATION_KEY

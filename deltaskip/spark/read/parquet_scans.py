@@ -21,8 +21,8 @@ from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.read_plan import FILE_FACTS, METADATA, ReadPlan, StoredTable, fact_column
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.spark.columns.arrow_frame import arrow_frame
-from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema, spark_type
+from deltaskip.spark.columns.to_column import carrier_sql, carriers, decoded_sql
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.read.plan_statistics import with_estimates

@@ -65,12 +65,7 @@ class Batch:
     """
 
     def __init__(
-        self,
-        columns: Columns,
-        rows: int,
-        time_zone: str,
-        collations: CollatedOrder | None,
-        reached_only: bool = False,
+        self, columns: Columns, rows: int, time_zone: str, collations: CollatedOrder | None, reached_only: bool = False
     ) -> None:
         self.columns = columns
         self.rows = rows
@@ -390,10 +385,7 @@ class Batch:
             return self.any_literal(node, v.as_array(child, self.rows), [each.value for each in literals], collation)
         equal_to: v.Values | None = None
         for value in node.values:
-            equal = self.reached(
-                n.Compare("=", node.child, value),
-                partial(self.still_open, child, equal_to),
-            )
+            equal = self.reached(n.Compare("=", node.child, value), partial(self.still_open, child, equal_to))
             equal_to = equal if equal_to is None else pc.or_kleene(equal_to, equal)
         assert equal_to is not None
         return equal_to

@@ -316,5 +316,5 @@ def _signed(specifier: _Specifier, negative: bool, text: str) -> str:
 
 
 PRINTF: Mapping[str, FunctionRow] = {
-    "format_string": Function(_signature, _compute, False, by_column=_column, aliases=("printf",), decisive=(0,)),
+    "format_string": Function(_signature, _compute, False, by_column=_column, aliases=("printf",), decisive=(0,))
 }

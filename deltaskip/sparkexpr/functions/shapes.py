@@ -293,9 +293,7 @@ SHAPES: Mapping[str, function.FunctionRow] = {
     ),
     "st_geogfromwkb": function.Function(_geography, function.by_row(_from_wkb), by_column=_column_from_wkb),
     "st_asbinary": function.Function(
-        _of_shape(t.BINARY),
-        function.by_row(lambda wkb: wkb),
-        by_column=lambda args, call, zone: v.column(args[0]),
+        _of_shape(t.BINARY), function.by_row(lambda wkb: wkb), by_column=lambda args, call, zone: v.column(args[0])
     ),
     "st_srid": function.Function(_of_shape(t.INTEGER), _srid, by_column=_srid_column),
     "st_intersects": _predicate("ST_Intersects"),

@@ -370,11 +370,7 @@ TEXT: Mapping[str, f.FunctionRow] = {
     n.PADDED: f.Function(_read_signature, _read, by_column=by_value(_read, _read_column)),
     "space": value_function(f.with_counts(f.takes(t.STRING, t.INTEGER), 0), partial(strings.repeated, " ")),
     "concat_ws": f.Function(
-        _concat_ws_signature,
-        f.by_row(concat_ws),
-        False,
-        by_column=_concat_ws_column,
-        preimage=preimages.start_of(at=1),
+        _concat_ws_signature, f.by_row(concat_ws), False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
     ),
     "bit_length": f.Function(
         f.text_or_bytes(t.INTEGER),
@@ -411,9 +407,7 @@ TEXT: Mapping[str, f.FunctionRow] = {
         aliases=("len", "char_length", "character_length"),
     ),
     "octet_length": f.Function(
-        f.text_or_bytes(t.INTEGER),
-        f.by_row(_bytes_of),
-        by_column=lambda args, call, zone: pc.binary_length(args[0]),
+        f.text_or_bytes(t.INTEGER), f.by_row(_bytes_of), by_column=lambda args, call, zone: pc.binary_length(args[0])
     ),
     "concat": f.Function(
         _concat_signature,

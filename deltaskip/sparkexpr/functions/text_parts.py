@@ -349,6 +349,4 @@ def _mask(character: str, masks: tuple[str | None, ...]) -> str:
     return character if mask is None else mask
 
 
-MASKING: Mapping[str, FunctionRow] = {
-    "mask": Function(_signature, by_row(_compute), False, by_column=_column),
-}
+MASKING: Mapping[str, FunctionRow] = {"mask": Function(_signature, by_row(_compute), False, by_column=_column)}

@@ -61,11 +61,7 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: v.Value
                 minutes = time // MICROS_PER_MINUTE
                 parts.append(
                     _of_cells(
-                        minutes,
-                        items,
-                        lambda cell: p.TimeText(cell * MICROS_PER_MINUTE).text,
-                        given,
-                        _minutes_in,
+                        minutes, items, lambda cell: p.TimeText(cell * MICROS_PER_MINUTE).text, given, _minutes_in
                     )
                 )
             case "second":
@@ -407,23 +403,14 @@ TIME_FORMATS: Mapping[str, function.FunctionRow] = {
         preimage=preimages.seconds_written,
     ),
     "to_timestamp": function.Function(
-        _reading(t.TIMESTAMP, t.DATETIMES),
-        _read,
-        by_column=_read_column,
-        zoned=True,
-        aliases=("to_timestamp_ltz",),
+        _reading(t.TIMESTAMP, t.DATETIMES), _read, by_column=_read_column, zoned=True, aliases=("to_timestamp_ltz",)
     ),
     "to_timestamp_ntz": function.Function(
-        _reading(t.TIMESTAMP_NTZ),
-        lambda args, call, zone: _read(args, call, zone, local=True),
-        by_column=_read_column,
+        _reading(t.TIMESTAMP_NTZ), lambda args, call, zone: _read(args, call, zone, local=True), by_column=_read_column
     ),
     "to_date": function.Replaced(partial(_date_read, "to_timestamp"), 1, 2),
     "try_to_date": function.Function(
-        _tried(t.DATE),
-        _read_or_null,
-        by_column=_tried_column,
-        instead=partial(_date_read, "try_to_timestamp"),
+        _tried(t.DATE), _read_or_null, by_column=_tried_column, instead=partial(_date_read, "try_to_timestamp")
     ),
     "try_to_timestamp": function.Function(_tried(t.TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
     **{

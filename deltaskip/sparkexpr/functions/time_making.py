@@ -277,10 +277,7 @@ def _of_seconds_preimage(call: Call, compute: Callable[..., object], time_zone: 
 
 TIME_MAKING: Mapping[str, function.FunctionRow] = {
     "timestamp_seconds": function.Function(
-        _of_seconds_signature,
-        _of_seconds,
-        by_column=_of_seconds_column,
-        preimage=_of_seconds_preimage,
+        _of_seconds_signature, _of_seconds, by_column=_of_seconds_column, preimage=_of_seconds_preimage
     ),
     "timestamp_millis": _time_of(1000),
     "timestamp_micros": _time_of(1),

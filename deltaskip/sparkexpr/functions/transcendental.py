@@ -232,9 +232,7 @@ TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     ),
     # The sum of a negative number and the root loses digits.
     "asinh": _area(
-        lambda x: x + np.sqrt(x * x + 1.0),
-        -math.inf,
-        monotone(0, 1, 0, cuts=(0.0, _SQUARE_IS_INFINITE), slack=_SLACK),
+        lambda x: x + np.sqrt(x * x + 1.0), -math.inf, monotone(0, 1, 0, cuts=(0.0, _SQUARE_IS_INFINITE), slack=_SLACK)
     ),
     "atanh": double(_atanh, _atanh_column, monotone(1, 1, 1, cuts=_ONES, slack=_SLACK)),
     "ln": _logarithm("log"),

@@ -61,6 +61,11 @@ cdef extern from *:
     int has_sha "ds_has_sha"() noexcept nogil
     void sha256_block "ds_sha256"(uint32_t* h, const uint8_t* block, const uint32_t* k) noexcept nogil
 
+# A word of SHA-2: 32 bits for digests of up to 256 bits, else 64.
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
 # The two digits of each byte.
 cdef uint8_t[512] DIGITS
 cdef bint HAS_SHA = has_sha() != 0
@@ -82,10 +87,6 @@ cdef inline uint64_t swap64(uint64_t x) noexcept nogil:
 
 cdef inline uint32_t left32(uint32_t x, int n) noexcept nogil:
     return x << n | x >> (32 - n)
-
-
-cdef inline uint64_t right64(uint64_t x, int n) noexcept nogil:
-    return x >> n | x << (64 - n)
 
 
 cdef void _md5(uint32_t* h, const uint8_t* block) noexcept nogil:
@@ -135,74 +136,47 @@ cdef void _sha1(uint32_t* h, const uint8_t* block) noexcept nogil:
     h[4] += e
 
 
-cdef inline void _round32(
-    uint32_t a, uint32_t b, uint32_t c, uint32_t* d, uint32_t e, uint32_t f, uint32_t g, uint32_t* h, uint32_t x
-) noexcept nogil:
-    h[0] += (left32(e, 26) ^ left32(e, 21) ^ left32(e, 7)) + (g ^ (e & (f ^ g))) + x
-    d[0] += h[0]
-    h[0] += (left32(a, 30) ^ left32(a, 19) ^ left32(a, 10)) + ((a & b) | (c & (a | b)))
+cdef inline word right(word x, int n) noexcept nogil:
+    return x >> n | x << (8 * <int>sizeof(word) - n)
 
 
-cdef void _sha256(uint32_t* h, const uint8_t* block) noexcept nogil:
-    cdef uint32_t[64] w
-    cdef uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], x, y
-    cdef int i
-    memcpy(w, block, 64)
+cdef inline void _round(word a, word b, word c, word* d, word e, word f, word g, word* h, word x) noexcept nogil:
+    if word is uint32_t:
+        h[0] += (right(e, 6) ^ right(e, 11) ^ right(e, 25)) + (g ^ (e & (f ^ g))) + x
+        d[0] += h[0]
+        h[0] += (right(a, 2) ^ right(a, 13) ^ right(a, 22)) + ((a & b) | (c & (a | b)))
+    else:
+        h[0] += (right(e, 14) ^ right(e, 18) ^ right(e, 41)) + (g ^ (e & (f ^ g))) + x
+        d[0] += h[0]
+        h[0] += (right(a, 28) ^ right(a, 34) ^ right(a, 39)) + ((a & b) | (c & (a | b)))
+
+
+cdef inline void _sha2(word* h, const uint8_t* block, const word* roots) noexcept nogil:
+    cdef word[80] w
+    cdef word a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], x, y
+    cdef int i, rounds = 64 if sizeof(word) == 4 else 80
+    memcpy(w, block, 16 * sizeof(word))
     for i in range(16):
-        w[i] = swap32(w[i])
-    for i in range(16, 64):
+        if word is uint32_t:
+            w[i] = swap32(w[i])
+        else:
+            w[i] = swap64(w[i])
+    for i in range(16, rounds):
         x, y = w[i - 15], w[i - 2]
-        x = left32(x, 25) ^ left32(x, 14) ^ x >> 3
-        y = left32(y, 15) ^ left32(y, 13) ^ y >> 10
+        if word is uint32_t:
+            x, y = right(x, 7) ^ right(x, 18) ^ x >> 3, right(y, 17) ^ right(y, 19) ^ y >> 10
+        else:
+            x, y = right(x, 1) ^ right(x, 8) ^ x >> 7, right(y, 19) ^ right(y, 61) ^ y >> 6
         w[i] = w[i - 16] + x + w[i - 7] + y
-    for i in range(0, 64, 8):
-        _round32(a, b, c, &d, e, f, g, &last, ROOTS32[i] + w[i])
-        _round32(last, a, b, &c, d, e, f, &g, ROOTS32[i + 1] + w[i + 1])
-        _round32(g, last, a, &b, c, d, e, &f, ROOTS32[i + 2] + w[i + 2])
-        _round32(f, g, last, &a, b, c, d, &e, ROOTS32[i + 3] + w[i + 3])
-        _round32(e, f, g, &last, a, b, c, &d, ROOTS32[i + 4] + w[i + 4])
-        _round32(d, e, f, &g, last, a, b, &c, ROOTS32[i + 5] + w[i + 5])
-        _round32(c, d, e, &f, g, last, a, &b, ROOTS32[i + 6] + w[i + 6])
-        _round32(b, c, d, &e, f, g, last, &a, ROOTS32[i + 7] + w[i + 7])
-    h[0] += a
-    h[1] += b
-    h[2] += c
-    h[3] += d
-    h[4] += e
-    h[5] += f
-    h[6] += g
-    h[7] += last
-
-
-cdef inline void _round64(
-    uint64_t a, uint64_t b, uint64_t c, uint64_t* d, uint64_t e, uint64_t f, uint64_t g, uint64_t* h, uint64_t x
-) noexcept nogil:
-    h[0] += (right64(e, 14) ^ right64(e, 18) ^ right64(e, 41)) + (g ^ (e & (f ^ g))) + x
-    d[0] += h[0]
-    h[0] += (right64(a, 28) ^ right64(a, 34) ^ right64(a, 39)) + ((a & b) | (c & (a | b)))
-
-
-cdef void _sha512(uint64_t* h, const uint8_t* block) noexcept nogil:
-    cdef uint64_t[80] w
-    cdef uint64_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], x, y
-    cdef int i
-    memcpy(w, block, 128)
-    for i in range(16):
-        w[i] = swap64(w[i])
-    for i in range(16, 80):
-        x, y = w[i - 15], w[i - 2]
-        x = right64(x, 1) ^ right64(x, 8) ^ x >> 7
-        y = right64(y, 19) ^ right64(y, 61) ^ y >> 6
-        w[i] = w[i - 16] + x + w[i - 7] + y
-    for i in range(0, 80, 8):
-        _round64(a, b, c, &d, e, f, g, &last, ROOTS64[i] + w[i])
-        _round64(last, a, b, &c, d, e, f, &g, ROOTS64[i + 1] + w[i + 1])
-        _round64(g, last, a, &b, c, d, e, &f, ROOTS64[i + 2] + w[i + 2])
-        _round64(f, g, last, &a, b, c, d, &e, ROOTS64[i + 3] + w[i + 3])
-        _round64(e, f, g, &last, a, b, c, &d, ROOTS64[i + 4] + w[i + 4])
-        _round64(d, e, f, &g, last, a, b, &c, ROOTS64[i + 5] + w[i + 5])
-        _round64(c, d, e, &f, g, last, a, &b, ROOTS64[i + 6] + w[i + 6])
-        _round64(b, c, d, &e, f, g, last, &a, ROOTS64[i + 7] + w[i + 7])
+    for i in range(0, rounds, 8):
+        _round(a, b, c, &d, e, f, g, &last, roots[i] + w[i])
+        _round(last, a, b, &c, d, e, f, &g, roots[i + 1] + w[i + 1])
+        _round(g, last, a, &b, c, d, e, &f, roots[i + 2] + w[i + 2])
+        _round(f, g, last, &a, b, c, d, &e, roots[i + 3] + w[i + 3])
+        _round(e, f, g, &last, a, b, c, &d, roots[i + 4] + w[i + 4])
+        _round(d, e, f, &g, last, a, b, &c, roots[i + 5] + w[i + 5])
+        _round(c, d, e, &f, g, last, a, &b, roots[i + 6] + w[i + 6])
+        _round(b, c, d, &e, f, g, last, &a, roots[i + 7] + w[i + 7])
     h[0] += a
     h[1] += b
     h[2] += c
@@ -233,9 +207,9 @@ cdef inline void _block(int bits, bint own, uint32_t* h, uint64_t* wide, const u
         if own:
             sha256_block(h, block, ROOTS32)
         else:
-            _sha256(h, block)
+            _sha2(h, block, <const uint32_t*>ROOTS32)
     else:
-        _sha512(wide, block)
+        _sha2(wide, block, <const uint64_t*>ROOTS64)
 
 
 cdef void _digest(

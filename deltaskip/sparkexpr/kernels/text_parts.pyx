@@ -21,17 +21,7 @@ def before_delimiter(texts: ArrowArrayExportable, bytes delimiter not None, int6
 
     The whole text if it has fewer. Delimiters may overlap. Nothing for no delimiter, or a count of 0.
     """
-    cdef BinaryView view = binary_view(texts)
-    cdef HeldBytes held = HeldBytes(delimiter)
-    cdef Written out = written_like(view)
-    cdef int64_t i
-    cdef Span found
-    with nogil:
-        for i in range(view.length):
-            found = _before(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, count)
-            if out.add(i, found.data, found.size) != 0:
-                break
-    return out.array(text_type(view))
+    return _cut(texts, delimiter, count, False)
 
 
 def part_between(texts: ArrowArrayExportable, bytes delimiter not None, int64_t number) -> pa.Array:
@@ -39,14 +29,20 @@ def part_between(texts: ArrowArrayExportable, bytes delimiter not None, int64_t 
 
     Without a delimiter the whole text is the only part.
     """
+    return _cut(texts, delimiter, number, True)
+
+
+cdef object _cut(object texts, bytes delimiter, int64_t count, bint between):
     cdef BinaryView view = binary_view(texts)
     cdef HeldBytes held = HeldBytes(delimiter)
+    cdef const uint8_t* mark = <const uint8_t*>held.view.buf
     cdef Written out = written_like(view)
     cdef int64_t i
-    cdef Span found
+    cdef Span row, found
     with nogil:
         for i in range(view.length):
-            found = _part(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, number)
+            row = row_of(view, i)
+            found = _part(row, mark, held.view.len, count) if between else _before(row, mark, held.view.len, count)
             if out.add(i, found.data, found.size) != 0:
                 break
     return out.array(text_type(view))

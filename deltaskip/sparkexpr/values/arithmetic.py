@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any
 
 from deltaskip.sparkexpr.coerce import adjusted_decimal
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
@@ -206,46 +208,30 @@ def _decimal_type(op: str, left: t.DecimalType, right: t.DecimalType) -> t.Decim
     return None
 
 
+_OF_DECIMALS = {"+": EXACT.add, "-": EXACT.subtract, "*": EXACT.multiply, "/": EXACT.divide, "%": EXACT.remainder}
+_OF_INTEGERS: Mapping[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_OF_FLOATS = {**_OF_INTEGERS, "/": operator.truediv}
+
+
 def _decimal(op: str, left: Decimal, right: Decimal, type_: t.DataType | None) -> object:
-    match op:
-        case "+":
-            return to_decimal(EXACT.add(left, right), type_)
-        case "-":
-            return to_decimal(EXACT.subtract(left, right), type_)
-        case "*":
-            return to_decimal(EXACT.multiply(left, right), type_)
-        case "/":
-            return to_decimal(EXACT.divide(left, right), type_)
-        case "%":
-            return to_decimal(EXACT.remainder(left, right), type_)
+    if op in _OF_DECIMALS:
+        return to_decimal(_OF_DECIMALS[op](left, right), type_)
     quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN, EXACT), t.DecimalType(38, 0))
     # Decimal.toLong keeps the lower 64 bits, also in ANSI mode.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _floating(op: str, left: float, right: float) -> float:
-    match op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
+    if op in _OF_FLOATS:
+        return float(_OF_FLOATS[op](left, right))
     if math.isinf(left) or math.isnan(left) or math.isnan(right):
         return math.nan
     return math.fmod(left, right)
 
 
 def _integral(op: str, left: int, right: int) -> int:
-    match op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
+    if op in _OF_INTEGERS:
+        return int(_OF_INTEGERS[op](left, right))
     # Java truncates towards zero; the remainder takes the sign of the dividend.
     quotient = abs(left) // abs(right)
     quotient = quotient if (left < 0) == (right < 0) else -quotient

@@ -122,8 +122,7 @@ def _of_remove(facts: CommitFacts, remove: actions.RemoveFile, old: Known | None
         )
     if (remove.size or 0) < 0:
         yield Violation(
-            "files.numbers",
-            f"{remove.path} cannot be removed from {facts.table}: its size must not be negative",
+            "files.numbers", f"{remove.path} cannot be removed from {facts.table}: its size must not be negative"
         )
 
 

@@ -310,7 +310,7 @@ def test_files_that_memory_does_not_hold_are_rewritten_in_turn(
             running.pop()
 
     monkeypatch.setattr(ArrowRewriting, "rewrite", slow)
-    monkeypatch.setattr("deltaskip.maintenance.optimize.jobs._MEMORY_BYTES", 1)
+    monkeypatch.setattr("deltaskip.maintenance.optimize.optimize._MEMORY_BYTES", 1)
     table = made(tmp_path, files=3, partition_by=("p",))
     before = rows_of(table)
     table.optimize(zorder_by=columns or ())

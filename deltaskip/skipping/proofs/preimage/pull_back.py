@@ -74,10 +74,7 @@ def single_direction(step: preimages.Step) -> bool | None:
         case preimages.Monotone(source, _, (preimages.MonotonePiece(low, stop, direction),), most=None) if (
             low,
             stop,
-        ) == (
-            source.low,
-            source.stop,
-        ):
+        ) == (source.low, source.stop):
             return direction
     return None
 
