@@ -411,12 +411,17 @@ class TopScan(TableScan):
         return self.every_row.narrowed(None, self.certain)
 
     @cached_property
+    def noted(self) -> None:
+        """The line in the journal is written once."""
+        if options.journal:
+            note(self)
+
+    @cached_property
     def certain(self) -> Node | None:
         """The condition of these rows; None for every row."""
         from deltaskip.skipping.top_files import certain_threshold
 
-        if options.journal:
-            note(self)
+        self.noted  # noqa: B018
         return certain_threshold(self.every_row.compiled, self.terms[0], self.limit or 0)
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:

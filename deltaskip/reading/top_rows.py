@@ -103,6 +103,7 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     keys = [SortKey.of(rows, term) for term in scan.terms]
     found = _FirstRows(keys, number, arrow_schema_of(rows))
     if (little := little_files(rows)) is not None:
+        scan.noted  # noqa: B018
         counts.plan_ends()
         with same_table(snapshot):
             for batch in batches_of(rows, little, counts):
