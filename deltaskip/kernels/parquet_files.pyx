@@ -117,7 +117,7 @@ cdef class ParquetFiles:
         self._close()
 
     def key(self, int64_t number) -> bytes | None:
-        """Return bytes that are equal for files with the same schema and metadata; None if a file is not read here."""
+        """Return bytes that are equal for files with the same schema, metadata and writer; None if a file is not read here."""
         cdef File* file = self._checked_file(number)
         if file.fault != FINE:
             return None
@@ -133,7 +133,7 @@ cdef class ParquetFiles:
 
     def take(
         self, positions: Buffer | npt.NDArray[Any] | None, int64_t leaf, int64_t width, int64_t out_width,
-        bint big_endian, bint optional, int64_t most_bytes=INT32_MAX, bint views=False,
+        bint big_endian, bint optional, int64_t most_bytes=INT32_MAX, bint views=False, bint codes=False,
     ) -> tuple[pa.Buffer | None, ...]:
         """Return the buffers of values of a column: validity (None without nulls), offsets (of byte arrays) and values.
 
@@ -147,6 +147,7 @@ cdef class ParquetFiles:
             optional: See there.
             most_bytes: See there.
             views: See there.
+            codes: See there; the buffers of `RowTaker.entries_taken` follow.
 
         Raises:
             ValueError: A page or a file is not read here.
@@ -157,13 +158,13 @@ cdef class ParquetFiles:
         cdef RowTaker taker
         for i in range(self.count):
             rows += self._file(i).rows
-        taker = RowTaker(positions, rows, width, out_width, big_endian, optional, most_bytes, False, views)
+        taker = RowTaker(positions, rows, width, out_width, big_endian, optional, most_bytes, codes, views)
         with nogil:
             i = 0
             while i < self.count and fault == FINE:
                 fault = self._take_some(&i, leaf, taker)
         checked(fault)
-        return taker.finish()
+        return (*taker.finish(), *(taker.entries_taken() if codes else ()))
 
     cdef File* _file(self, int64_t number) noexcept nogil:
         return <File*>self.files.data + number
@@ -236,7 +237,7 @@ cdef class ParquetFiles:
         chunk = <Chunk*>self.chunks.data + file.first_chunk + leaf
         if chunk.values != file.rows:
             return COUNT
-        if not _has_width(chunk.kind, taker.int96, 0 if taker.views else taker.width):
+        if not _has_width(chunk.kind, taker.int96, 0 if taker.views or taker.codes else taker.width):
             return HEADER
         # pyarrow raises an error for other numbers of levels than those of the column.
         if chunk.repetitions > 1 or (chunk.definitions and chunk.definitions != 1 + taker.optional):
@@ -328,9 +329,9 @@ cdef class ParquetFiles:
                 # Encrypted or signed.
                 return OTHER
             else:
-                # The schema, and the pairs of keys and values.
-                found = field.number == 2 or field.number == 5
-                if found and field.kind != LIST:
+                # The schema, the pairs of keys and values, and the writer.
+                found = field.number == 2 or field.number == 5 or field.number == 6
+                if found and field.kind != (BINARY if field.number == 6 else LIST):
                     return HEADER
                 fault = pass_field(&cursor, &field, 1)
                 if fault == FINE and found:

@@ -134,7 +134,8 @@ cdef class RowTaker:
         big_endian: Whether values are big-endian numbers, to be turned.
         optional: Whether the column can be null.
         most_bytes: The most bytes of byte arrays to take, at most 2,147,483,647.
-        codes: Whether byte arrays of one column chunk are taken as the numbers of their entries in its dictionary, as int32.
+        codes: Whether byte arrays are taken as the numbers of their entries in the dictionaries of all column chunks, as
+            int32. The dictionaries follow each other.
         views: Whether byte arrays are taken as views of Arrow with one buffer, of which an entry of a dictionary has its
             bytes once for all rows. All rows are taken.
         defined: Of a nested column, the level of definition of a value; -1 for others. All rows are taken, `rows` are the
@@ -279,7 +280,7 @@ cdef class RowTaker:
         return self.done, pa.py_buffer(self.definitions), pa.py_buffer(self.repetitions)
 
     def entries_taken(self) -> tuple[pa.Buffer, pa.Buffer]:
-        """Return the buffers of the entries of the dictionary, of which codes were taken: offsets and bytes.
+        """Return the buffers of the entries of the dictionaries, of which codes were taken: offsets and bytes.
 
         Raises:
             ValueError: There is no dictionary.
@@ -476,16 +477,20 @@ cdef class RowTaker:
         """Take the entries of `self.dictionary` as texts, and their numbers as the values of the dictionary."""
         cdef Cursor cursor = self.dictionary
         cdef const uint8_t* at
-        cdef int64_t i
+        cdef int64_t i, first = max(0, self.text_offsets.size // 4 - 1)
         cdef int fault
-        # The numbers are those of one dictionary.
-        if self.identity.size > 0 or entries > (cursor.end - cursor.at) // 4:
-            return SHORT if self.identity.size == 0 else ENCODING
+        if entries > (cursor.end - cursor.at) // 4:
+            return SHORT
+        # The entries of a further dictionary are behind those of the ones before.
+        self.identity.size = 0
+        if self.texts.size + (cursor.end - cursor.at) > self.most_bytes or first + entries >= INT32_MAX:
+            return ENCODING
         if self.identity.reserve(4 * entries + 4) != 0 or self.text_offsets.reserve(4 * entries + 8) != 0:
             return NO_MEMORY
         if self.texts.reserve(cursor.end - cursor.at + 8) != 0:
             return NO_MEMORY
-        self.text_offsets.append_int32(0)
+        if self.text_offsets.size == 0:
+            self.text_offsets.append_int32(0)
         for i in range(entries):
             at = cursor.at + 4
             fault = pass_bytes(&cursor)
@@ -493,10 +498,10 @@ cdef class RowTaker:
                 return fault
             self.texts.append(at, cursor.at - at)
             self.text_offsets.append_int32(<int32_t>self.texts.size)
-            self.identity.append_int32(<int32_t>i)
+            self.identity.append_int32(<int32_t>(first + i))
         if cursor.at != cursor.end:
             return COUNT
-        if self.text and not are_texts(self.texts.data, <const int32_t*>self.text_offsets.data, entries):
+        if self.text and not are_texts(self.texts.data, <const int32_t*>self.text_offsets.data + first, entries):
             return TEXT
         self.dictionary.at = self.identity.data
         self.dictionary.end = self.identity.data + self.identity.size

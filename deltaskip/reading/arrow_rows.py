@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import partial
@@ -24,7 +24,7 @@ from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.selected_columns import Paths, field_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
+from deltaskip.reading.stored_rows import DICTIONARY, StoredBatch, StoredRows, as_dictionary, without_dictionary
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
@@ -75,6 +75,11 @@ def plain_schema_of(scan: Scan) -> pa.Schema:
     return pa.schema([pa.field(field.name, storage_type(field.type)) for field in arrow_schema_of(scan)])
 
 
+def with_dictionaries(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """Return a schema in which some columns of strings are dictionaries."""
+    return pa.schema([each.with_type(DICTIONARY) if each.name in names else each for each in schema])
+
+
 # A file, as one row with the columns FILE_COLUMNS, the open file, and the row groups to read (None: those not pruned).
 _Part: TypeAlias = tuple[pa.Table, OpenFile, RowGroups | None]
 
@@ -109,6 +114,7 @@ class RowReader:
         matches: The share of files in which many rows match.
         share: The share of the table's columns that are read.
         views: Whether strings and binary of the batches may be views.
+        dictionaries: The columns of strings that are dictionaries.
     """
 
     rows: StoredRows
@@ -121,6 +127,7 @@ class RowReader:
     matches: _Matches = field(default_factory=_Matches)
     share: float = 1.0
     views: bool = False
+    dictionaries: Collection[str] = ()
 
     @classmethod
     def of(
@@ -129,9 +136,11 @@ class RowReader:
         files: int,
         counts: ReadCounts | None = None,
         extra: Sequence[StructField] = (),
+        *,
         views: bool = False,
         stored_rows: Callable[..., StoredRows] = StoredRows,
         constants: Sequence[str] = (),
+        dictionaries: Collection[str] = (),
     ) -> Self:
         """Return the reader of a scan. Raises UnsupportedFeature for predicates that only Spark evaluates.
 
@@ -143,9 +152,10 @@ class RowReader:
             views: Whether strings and binary may be returned as views.
             stored_rows: Makes the reader of files, with the arguments of StoredRows.
             constants: See `StoredRows`.
+            dictionaries: The top-level columns of strings that are returned as dictionaries.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
-        schema = arrow_schema_of(scan)
+        schema = with_dictionaries(arrow_schema_of(scan), dictionaries)
         pruning = None if scan.where is None else RowGroupPruning.of(scan, constants=constants)
         threads = files < pa.cpu_count()
         fields, paths = _fields(scan), _paths(scan)
@@ -157,6 +167,7 @@ class RowReader:
             fields = [with_fields(each, paths.values()) for each in fields]
         chars, voids = char_columns(fields), _void_columns(fields)
         shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths, "views": views}
+        shown["dictionaries"] = dictionaries
 
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
         shown["share"] = len(names | keys) / max(1, len(snapshot.schema.fields))
@@ -170,6 +181,7 @@ class RowReader:
             found = snapshot, stored, snapshot.mapping_mode, columns
             # A predicate over strings is evaluated once for each value of a dictionary.
             options: dict[str, Any] = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys}
+            options["dictionaries"] = dictionaries
             # Predicates, padding and parts of structs need strings in another layout.
             seen = names - keys - set(chars) - set(voids) if views and paths is None else set()
             return stored_rows(*found, extra, cure=_CURE, **options, views=seen, constants=constants)
@@ -292,7 +304,10 @@ class RowReader:
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):
             return record_batch([], self.schema, rows)
-        columns = {name: without_dictionary(each) for name, each in columns.items()}
+        columns = {
+            name: as_dictionary(each) if name in self.dictionaries else without_dictionary(each)
+            for name, each in columns.items()
+        }
         changed = {name: char_padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
             changed[name] = _with_void_fields(changed.get(name, columns[name]), data_type)
@@ -366,7 +381,9 @@ def _matches_among(
 
 
 @door
-def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bool = False) -> Iterator[pa.RecordBatch]:
+def arrow_batches(
+    scan: Scan, finished: Callable[[ScanMetrics], None], views: bool = False, dictionaries: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match a scan, at most its limit; every batch has `arrow_schema_of`.
 
     A bar shows the progress of longer reads, and the logger `deltaskip` receives a line at level INFO.
@@ -375,6 +392,8 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
         scan: The scan.
         finished: Called with the metrics when all rows were taken, or the iterator is closed.
         views: Whether strings and binary may be views instead, which some libraries take without copying.
+        dictionaries: The top-level columns of strings that are dictionaries instead, of which an entry may be there
+            twice.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
@@ -388,7 +407,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
     counts, rows = ReadCounts(), 0
     files = scan.files(columns=READ_COLUMNS)
     counts.plan_ends()
-    reader = RowReader.of(scan, len(files), counts, views=views)
+    reader = RowReader.of(scan, len(files), counts, views=views, dictionaries=dictionaries)
     reader.rows.most = left if reader.matching is None else None
     total = exact_sum(files["size"])
     try:

@@ -25,7 +25,14 @@ from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker, values_in
 from deltaskip.reading.nested_columns import Entries, NestedColumn, NestedLeaf
-from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers, leaves_of, some_rows
+from deltaskip.reading.plain_columns import (
+    PHYSICAL_TYPES,
+    PlainColumn,
+    dictionary_of,
+    from_buffers,
+    leaves_of,
+    some_rows,
+)
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_footer
 from deltaskip.stats.page_index import Pages, pages_of
@@ -134,7 +141,7 @@ class _Column:
                 taker.take_chunk(pages, values, codec, first_row)
             buffers = taker.finish()
             if self.encoded:
-                return _dictionary_of(rows, buffers, *taker.entries_taken())
+                return dictionary_of(rows, *buffers, *taker.entries_taken())
             if self.leaf is not None:
                 slots, *levels = taker.levels()
                 array = from_buffers(self.column.arrow, slots, buffers, self.views)
@@ -333,14 +340,6 @@ def _nested_columns(
             found[each.name] = column
         number += leaves_of(each.type)
     return found
-
-
-def _dictionary_of(
-    rows: int, buffers: Sequence[pa.Buffer | None], offsets: pa.Buffer, data: pa.Buffer
-) -> pa.DictionaryArray:
-    """The strings for the indexes of dictionary entries, which the kernel has checked."""
-    entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])
-    return pa.DictionaryArray.from_arrays(from_buffers(pa.int32(), rows, buffers), entries, safe=False)
 
 
 def _read(source: pa.NativeFile, columns: Sequence[_Column]) -> Iterator[tuple[_Column, Sequence[memoryview]]]:

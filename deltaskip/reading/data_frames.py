@@ -32,6 +32,15 @@ def lazy_frame(scan: TableScan) -> polars.LazyFrame:
     from polars.io.plugins import register_io_source
 
     schema = frame_of(no_rows(plain_schema_of(scan))).schema
+    try:
+        from deltaskip.reading.polars_resolver import ScanResolver
+    except ImportError:
+        # Polars 2.0 and older.
+        resolver = None
+    else:
+        resolver = ScanResolver.of(scan, schema)
+    if resolver is not None:
+        return resolver.lazy()
     return register_io_source(partial(_frames, scan), schema=schema, is_pure=True)
 
 

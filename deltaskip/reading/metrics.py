@@ -17,6 +17,8 @@ from deltaskip.shown import Shown
 class ScanMetrics(Shown):
     """Files, row groups and rows that a read of a scan in this process has read and skipped.
 
+    Where Polars reads the files of a LazyFrame itself, all row groups of the files count as read, and rows are 0.
+
     Attributes:
         files: Number of files that can contain matching rows; with a limit, some of them may not have been read.
         files_skipped: Number of files of the table that were skipped by the log.

@@ -92,6 +92,11 @@ class PlainColumn:
         return self.width in (_OF_ANY_LENGTH, _TEXT)
 
     @property
+    def is_int96(self) -> bool:
+        """Whether its values are times as INT96."""
+        return self.width == _INT96
+
+    @property
     def stored_as(self) -> tuple[int, int, bool, bool]:
         """The arguments of the kernels."""
         return self.width, self.out_width, self.big_endian, self.optional
@@ -114,6 +119,14 @@ def from_buffers(arrow: pa.DataType, rows: int, buffers: Sequence[pa.Buffer | No
         return pa.Array.from_buffers(VIEWS[arrow], rows, list(buffers))
     validity, offsets, values = buffers
     return pa.Array.from_buffers(arrow, rows, [validity, values] if offsets is None else list(buffers))
+
+
+def dictionary_of(rows: int, *buffers: pa.Buffer | None) -> pa.DictionaryArray:
+    """Return strings as a dictionary made of a kernel's buffers of codes, offsets and bytes, which it has checked."""
+    *codes, offsets, data = buffers
+    assert offsets is not None
+    entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])
+    return pa.DictionaryArray.from_arrays(from_buffers(pa.int32(), rows, codes), entries, safe=False)
 
 
 def rows_at(array: pa.Array, positions: pa.Array) -> pa.Array:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.dataset as pds
+import pyarrow.parquet as pq
 
+from deltaskip.actions import hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
-from deltaskip.reading.arrow_rows import plain_schema_of
+from deltaskip.reading.arrow_rows import arrow_batches, plain_schema_of, record_batch, with_dictionaries
 from deltaskip.reading.pushed import DuckDBFilter
+from deltaskip.reading.stored_rows import as_dictionary, is_dictionary
 from deltaskip.sparkexpr import ColumnExpr, evaluate
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import is_true
 
 if TYPE_CHECKING:
@@ -83,6 +87,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
     The columns and the filter of a scanner prune files and row groups. pyarrow applies the filter again if it has no
     exact predicate. Operations of pyarrow on the files of a dataset are refused, because this dataset has no files.
+    Strings that the first file has as a dictionary are dictionaries, which DuckDB groups without hashing each of them.
 
     Args:
         scan: The scan.
@@ -91,6 +96,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
     # The base class can only be created from an Arrow dataset, and there is none.
     def __init__(self, scan: TableScan) -> None:
         self._scan = scan
+        self._dictionaries = _dictionaries_of(scan)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ScanDataset, (self._scan,)
@@ -101,7 +107,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
     @property
     def schema(self) -> pa.Schema:
         """The schema of the rows."""
-        return plain_schema_of(self._scan)
+        return with_dictionaries(plain_schema_of(self._scan), self._dictionaries)
 
     def scanner(
         self, columns: Sequence[str] | dict[str, Any] | None = None, filter: Any = None, **options: Any
@@ -123,12 +129,16 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
             wanted = {*columns, *(found.columns if rest is not None or numbers is not None else ())}
             names = [name for name in every if name in wanted]
         narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
-        batches = narrowed.row_batches(scan.note_metrics)
+        # pyarrow filters strings.
+        encoded = self._dictionaries if rest is None else ()
+        if encoded:
+            batches = arrow_batches(narrowed, scan.note_metrics, dictionaries=encoded)
+        else:
+            batches = narrowed.row_batches(scan.note_metrics)
         if numbers is not None:
             batches = _with_numbers(batches, ColumnExpr(numbers))
-        return ScanScanner(
-            pa.RecordBatchReader.from_batches(plain_schema_of(narrowed), batches), columns, rest, options
-        )
+        reader = pa.RecordBatchReader.from_batches(with_dictionaries(plain_schema_of(narrowed), encoded), batches)
+        return ScanScanner(reader, columns, rest, options, self._dictionaries)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise UnsupportedFeature(
@@ -138,6 +148,29 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
     get_fragments = filter = replace_schema = join = join_asof = sort_by = _refuse
     partition_expression = property(_refuse)
+
+
+def _dictionaries_of(scan: TableScan) -> Collection[str]:
+    """The columns of strings that the first file has as dictionaries; none if it is far away, or not the scan's own."""
+    snapshot = scan.snapshot
+    if scan.limit is not None or not scan.filters_rows or snapshot.storage.remote or snapshot.mapping_mode != "none":
+        return ()
+    paths = scan.paths_by_name
+    stored = {each.name: each for each in snapshot.schema.fields if each.name not in snapshot.partition_columns}
+    names = {each.name for each in stored.values() if each.type == t.STRING and not declares_char(each)} & {*paths}
+    if not names or any(path != (name,) for name, path in paths.items()):
+        return ()
+    files = scan.files(columns=["uri"])["uri"]
+    if not len(files):
+        return ()
+    try:
+        footer = pq.read_metadata(hadoop_path(snapshot.table_root, files[0].as_py()))
+    except (pa.ArrowException, OSError):
+        return ()
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    chunks = [group.column(leaf) for group in groups for leaf in range(footer.num_columns)]
+    plain = {chunk.path_in_schema for chunk in chunks if not is_dictionary(chunk)}
+    return names & {chunk.path_in_schema for chunk in chunks} - plain
 
 
 def _with_numbers(batches: Iterator[pa.RecordBatch], condition: ColumnExpr) -> Iterator[pa.RecordBatch]:
@@ -159,25 +192,36 @@ class ScanScanner:
         columns: Names, or expressions by name; None for all.
         filter: The rows to keep of them, a pyarrow expression; None for all.
         options: Other arguments of `pyarrow.dataset.Scanner.from_batches`.
+        dictionaries: The columns of strings that `to_reader` returns as dictionaries.
     """
 
-    def __init__(self, reader: pa.RecordBatchReader, columns: Any, filter: Any, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        reader: pa.RecordBatchReader,
+        columns: Any,
+        filter: Any,
+        options: dict[str, Any],
+        dictionaries: Collection[str] = (),
+    ) -> None:
         self._reader, self._columns, self._filter, self._options = reader, columns, filter, options
+        self._dictionaries = dictionaries
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return a reader of the rows."""
         if isinstance(self._columns, dict):
             return self._made().to_reader()
         names = self._reader.schema.names if self._columns is None else self._columns
-        schema = pa.schema([self._reader.schema.field(name) for name in names])
-        return pa.RecordBatchReader.from_batches(schema, self._batches(names))
+        schema = with_dictionaries(pa.schema([self._reader.schema.field(name) for name in names]), self._dictionaries)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(names, schema))
 
-    def _batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, names: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for batch in self._reader:
             if self._filter is None:
                 yield batch.select(names)
-            else:
-                yield from pa.Table.from_batches([batch]).filter(self._filter).select(names).to_batches()
+                continue
+            for each in pa.Table.from_batches([batch]).filter(self._filter).select(names).to_batches():
+                arrays = [as_dictionary(each[name]) if name in self._dictionaries else each[name] for name in names]
+                yield record_batch(arrays, schema, each.num_rows)
 
     def _made(self) -> pds.Scanner:
         return pds.Scanner.from_batches(self._reader, columns=self._columns, filter=self._filter, **self._options)

@@ -73,7 +73,8 @@ class ScanFrames(RowsAsArrow):
 
         A LazyFrame reads the columns and rows that its query needs: comparisons of a column with constants, IN lists
         and NULL tests skip files and row groups. Polars applies every filter itself, so that its rows are those of
-        `to_polars().lazy()`. It reads the same version or versions each time, in bounded memory with
+        `to_polars().lazy()`, and reads local files itself where its reader has the same rows of all of them.
+        It reads the same version or versions each time, in bounded memory with
         `collect(engine="streaming")`, `collect_batches` and sinks. If changes of rows are found by comparison, a filter
         is pushed down only where the scan has no predicate.
 

@@ -8,6 +8,8 @@ damaged, so that pyarrow raises the error.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.parquet_files import ParquetFiles
 from deltaskip.path_bytes import encoded
-from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers, rows_at
+from deltaskip.reading.plain_columns import PlainColumn, dictionary_of, from_buffers, leaf_numbers, rows_at
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.parquet_input import ParquetInput
@@ -29,24 +31,30 @@ _MOST_STRING_BYTES = 256 << 20
 _ROWS_PER_TAKEN = 2
 # Number of schemas to cache.
 _MOST_KINDS = 64
+# So many files are opened at a time.
+_AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _FileKind:
-    """Files with the same schema and metadata.
+@dataclass(frozen=True, slots=True, eq=False)
+class FileKind:
+    """Files of one writer with the same schema and metadata.
 
     Attributes:
         schema: Their Arrow schema.
         metadata: Their pairs of keys and values.
+        created_by: The writer.
         columns: The columns that the kernel reads, by name.
+        seen_by_others: The types that another reader gives the columns, by name, where it was asked.
     """
 
     schema: pa.Schema
     metadata: Mapping[bytes, bytes]
+    created_by: bytes
     columns: Mapping[str, PlainColumn]
+    seen_by_others: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: bytes) -> _FileKind:
+    def of(cls, path: bytes) -> FileKind:
         """Return the kind of a file. Raises pyarrow.ArrowException and OSError."""
         with pa.OSFile(path, "rb") as source:
             parquet = ParquetInput(source)
@@ -54,10 +62,44 @@ class _FileKind:
         numbers = leaf_numbers(schema) if len(set(schema.names)) == len(schema.names) else {}
         found = {name: PlainColumn.of(footer.schema, schema, name, number) for name, number in numbers.items()}
         columns = {name: column for name, column in found.items() if column is not None}
-        return cls(schema, footer.metadata or {}, columns)
+        return cls(schema, footer.metadata or {}, (footer.created_by or "").encode(), columns)
 
 
-_KINDS: dict[bytes, _FileKind] = {}
+_KINDS: dict[bytes, FileKind] = {}
+
+
+def kinds_of(locations: Sequence[str]) -> list[FileKind] | None:
+    """Return the kind of each file; None if one of them is not local, or is not read here."""
+    if not all(is_local(location) and "\0" not in location for location in locations):
+        return None
+    found: list[FileKind] = []
+    for start in range(0, len(locations), _AT_ONCE):
+        paths = [encoded(location) for location in locations[start : start + _AT_ONCE]]
+        files = ParquetFiles(paths)
+        try:
+            for number, path in enumerate(paths):
+                key = files.key(number)
+                kind = None if key is None else _kind_of(key, path)
+                if kind is None:
+                    return None
+                found.append(kind)
+        finally:
+            files.close()
+    return found
+
+
+def _kind_of(key: bytes, path: bytes) -> FileKind | None:
+    """The kind of files with a key, of which `path` is one; None if pyarrow cannot read it."""
+    kind = _KINDS.get(key)
+    if kind is None:
+        try:
+            kind = FileKind.of(path)
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            return None
+        if len(_KINDS) >= _MOST_KINDS:
+            _KINDS.clear()
+        _KINDS[key] = kind
+    return kind
 
 
 class SmallFiles:
@@ -68,7 +110,7 @@ class SmallFiles:
         kind: Their kind.
     """
 
-    def __init__(self, files: ParquetFiles, kind: _FileKind) -> None:
+    def __init__(self, files: ParquetFiles, kind: FileKind) -> None:
         self._files = files
         self._kind = kind
         self._starts = np.cumsum([0, *(files.rows(number) for number in range(len(files)))], dtype=np.int64)
@@ -107,16 +149,8 @@ class SmallFiles:
         # The file may have been replaced meanwhile.
         if key is None or len(_run_lengths(files)) > 1:
             return None
-        kind = _KINDS.get(key)
-        if kind is None:
-            try:
-                kind = _FileKind.of(path)
-            except (pa.ArrowException, OSError, UnicodeDecodeError):
-                return None
-            if len(_KINDS) >= _MOST_KINDS:
-                _KINDS.clear()
-            _KINDS[key] = kind
-        return cls(files, kind)
+        kind = _kind_of(key, path)
+        return None if kind is None else cls(files, kind)
 
     @property
     def schema(self) -> pa.Schema:
@@ -134,7 +168,11 @@ class SmallFiles:
         return self._starts
 
     def columns(
-        self, names: Sequence[str], positions: npt.NDArray[np.int64] | None, views: Collection[str] = ()
+        self,
+        names: Sequence[str],
+        positions: npt.NDArray[np.int64] | None,
+        views: Collection[str] = (),
+        encoded: Collection[str] = (),
     ) -> dict[str, pa.Array] | None:
         """Return columns of the files, concatenated; None if pyarrow must read one of them.
 
@@ -142,26 +180,35 @@ class SmallFiles:
             names: Names of top-level columns.
             positions: The rows to read, counted from the first of the first file, ascending; None for all.
             views: The columns whose strings may be views.
+            encoded: The columns whose strings are returned as dictionaries, of which an entry may be there twice,
+                where all files have dictionaries.
         """
         found: dict[str, pa.Array] = {}
         for name in names:
             column = self._kind.columns.get(name)
-            array = None if column is None else self._column(column, positions, name in views)
+            array = None
+            if column is not None and name in encoded and column.arrow == pa.string():
+                array = self._column(column, positions, False, True)
+            if column is not None and array is None:
+                array = self._column(column, positions, name in views)
             if array is None:
                 return None
             found[name] = array
         return found
 
-    def _column(self, column: PlainColumn, positions: npt.NDArray[np.int64] | None, views: bool) -> pa.Array | None:
+    def _column(
+        self, column: PlainColumn, positions: npt.NDArray[np.int64] | None, views: bool, encoded: bool = False
+    ) -> pa.Array | None:
         rows = int(self._starts[-1])
         few = positions is not None and len(positions) * _ROWS_PER_TAKEN <= rows
         wanted = np.ascontiguousarray(positions, np.int64) if few else None
         views = views and column.has_bytes and not few
         try:
-            buffers = self._files.take(wanted, column.number, *column.stored_as, _MOST_STRING_BYTES, views)
+            buffers = self._files.take(wanted, column.number, *column.stored_as, _MOST_STRING_BYTES, views, encoded)
         except ValueError:
             return None
-        array = from_buffers(column.arrow, rows if wanted is None else len(wanted), buffers, views)
+        count = rows if wanted is None else len(wanted)
+        array = dictionary_of(count, *buffers) if encoded else from_buffers(column.arrow, count, buffers, views)
         return array if few or positions is None else rows_at(array, arrow_array(positions, pa.int64()))
 
 

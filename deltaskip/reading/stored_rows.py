@@ -47,6 +47,9 @@ from deltaskip.version import engine_info
 SESSION_CURE = errors.OptionAdvice("spark", "rows", "Pass a session as spark, or write the rows as a DataFrame of one.")
 """The advice after the message that rows cannot be changed without Spark."""
 
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+"""The type of strings that stay as a file has them."""
+
 _BATCH_ROWS = 1 << 16
 _LONG_BATCH_ROWS = 1 << 13
 # Row groups up to this size in uncompressed bytes are read at once, if their values are not much larger: a byte may
@@ -58,7 +61,6 @@ _PART_BYTES = 8 << 20
 # Decoding fewer bytes takes less time than waking up other threads.
 _LITTLE_BYTES = 1 << 18
 _NOT_PICKLED = {"_storage": None, "_layout": None, "_counts": None}
-_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 # A plain page has at least this many bytes per string; a page of dictionary codes seldom has.
 _LENGTH_BYTES = 4
 
@@ -136,7 +138,8 @@ class StoredRows:
         pruning: Finds the row groups to read; None for all.
         counts: Counts the row groups that are read and skipped; not pickled.
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
-        encoded: String columns that stay dictionary-encoded where they are so in a file.
+        encoded: String columns that stay dictionary-encoded where they are so in a large file.
+        dictionaries: String columns that stay so where they are so in any file.
         views: Other columns whose strings may be views, at any depth.
         constants: Columns whose values are among the partition values of the files, beside the partition columns.
 
@@ -157,6 +160,7 @@ class StoredRows:
         counts: ReadCounts | None = None,
         threads: bool = True,
         encoded: Collection[str] = (),
+        dictionaries: Collection[str] = (),
         views: Collection[str] = (),
         constants: Collection[str] = (),
     ) -> None:
@@ -183,7 +187,8 @@ class StoredRows:
         self._pruning = pruning
         self._counts = counts
         self._threads = threads
-        self._encoded = frozenset(encoded)
+        self._dictionaries = frozenset(dictionaries)
+        self._encoded = frozenset(encoded) | self._dictionaries
         self._views = frozenset(views) - self._encoded
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
@@ -331,7 +336,8 @@ class StoredRows:
         self, files: pa.Table, opened: SmallFiles, positions: npt.NDArray[np.int64] | None
     ) -> StoredBatch | None:
         layout = self._layout_of(opened.schema, self._root)
-        found = opened.columns(layout.names, positions, self._views_in(layout))
+        encoded = [name for column, name in layout.found.items() if name is not None and column in self._dictionaries]
+        found = opened.columns(layout.names, positions, self._views_in(layout), encoded)
         if found is None:
             return None
         batch = pa.RecordBatch.from_arrays(list(found.values()), names=list(found)) if found else None
@@ -588,7 +594,7 @@ class StoredRows:
             for name in names
             if name is not None
             and opened.schema.field(name).type == pa.string()
-            and all(_is_dictionary(footer.row_group(number).column(layout.leaves[name])) for number in numbers)
+            and all(is_dictionary(footer.row_group(number).column(layout.leaves[name])) for number in numbers)
         ]
 
     def _views_in(self, layout: FileLayout) -> Collection[str]:
@@ -702,7 +708,7 @@ class StoredRows:
             ).advising(self._cure)
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
-        if field.name in self._encoded and array.type == _DICTIONARY:
+        if field.name in self._encoded and array.type == DICTIONARY:
             return array
         if decoded and field.name in self._views and t.without_views(array.type) == self._stored_types[field.name]:
             return array
@@ -753,6 +759,11 @@ def without_dictionary(array: pa.Array) -> pa.Array:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
+def as_dictionary(array: pa.Array) -> pa.Array:
+    """Return the strings of an array, which may be a dictionary already, as one."""
+    return array if array.type == DICTIONARY else array.dictionary_encode()
+
+
 def _deleted_rows(file: pa.Table) -> int:
     """The number of rows of a file that its deletion vector marks."""
     vector = file["deletion_vector"][0]
@@ -779,8 +790,8 @@ def _has_any_length(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in (kinds.is_string, kinds.is_binary, kinds.is_large_string))
 
 
-def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Whether the strings of a column chunk are a dictionary, as far as its size shows."""
+def is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Return whether the strings of a column chunk are a dictionary, as far as its size shows."""
     return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size < _LENGTH_BYTES * chunk.num_values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from deltaskip.reading.scan_dataset import ScanDataset
 from deltaskip.settings import options
 from deltaskip.sparkexpr.evaluation.batch import Batch
 from tests.each import each
@@ -96,3 +98,53 @@ def test_files_with_and_without_a_dictionary_are_read_together(tmp_path: Path) -
         found = table.scan("c = 'DE'", columns=["id", "c", "x"]).to_arrow()
         assert sorted(found["id"].to_pylist()) == list(range(0, 6_000, 4))
         assert found["c"].to_pylist() == ["DE"] * 1_500 and found["x"].to_pylist() == [["y"]] * 1_500
+
+
+def test_duckdb_has_the_rows_of_its_own_table_whether_files_have_dictionaries_or_not(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    made = ds.DeltaTable.create(
+        tmp_path / "t", "id BIGINT, s STRING, u STRING, x DOUBLE", properties={"delta.enableDeletionVectors": "true"}
+    )
+    count = 3000
+    for number in range(6):
+        ids = [number * count + i for i in range(count)]
+        # The dictionaries differ, and the last files have no dictionary, or only NULL.
+        few = [None if i % 7 == 0 else f"s{number}{i % 5}" for i in ids]
+        texts = few if number < 4 else [f"{i}-{'y' * 40}" for i in ids] if number == 4 else [None] * count
+        x = [math.nan if i % 11 == 0 else float(i % 13) for i in ids]
+        made.append(pa.table({"id": ids, "s": pa.array(texts, pa.string()), "u": [f"{i:09}" for i in ids], "x": x}))
+    made.delete("id % 100 = 3")
+    scan = made.scan()
+    dataset = ScanDataset(scan)
+    assert [pa.types.is_dictionary(field.type) for field in dataset.schema] == [False, True, False, False]
+    with duckdb.connect() as connection:
+        scan.to_duckdb(connection, "ours")
+        connection.register("rows", scan.to_arrow())
+        connection.execute("CREATE TABLE own AS SELECT * FROM rows")
+        wheres = [
+            "true", "s = 's01'", "s IN ('s01', 's12', 'nothing')", "s IS NULL", "s > 's2'", "s LIKE 's1%'",
+            "s <> 's01'", "upper(s) = 'S01'", "x > 11", "x > 11 AND s = 's01'", "id < 4000 AND s IS NOT NULL", "s = u",
+            "id = 5 OR s = 's34'", "s >= 's3' AND x <> 5", "starts_with(s, 's0') OR x > 11",
+        ]  # fmt: skip
+        for where in wheres:
+            for query in (
+                "SELECT s, count(*), count(u), sum(id) FROM {} WHERE {} GROUP BY s ORDER BY s",
+                "SELECT id, s, u FROM {} WHERE {} ORDER BY id",
+                "SELECT count(DISTINCT s), min(s), max(s), string_agg(DISTINCT s ORDER BY s) FROM {} WHERE {}",
+            ):
+                found, wanted = (connection.sql(query.format(name, where)).fetchall() for name in ("ours", "own"))
+                assert found == wanted, (where, query)
+        query = "SELECT a.s, count(*) FROM {0} a JOIN {0} b ON a.s = b.s AND a.id = b.id + 5 GROUP BY a.s ORDER BY a.s"
+        found, wanted = (connection.sql(query.format(name)).fetchall() for name in ("ours", "own"))
+        assert found == wanted
+
+
+def test_scans_of_other_columns_have_no_dictionaries_for_duckdb(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "c CHAR(3), p STRING, s STRUCT<a: STRING>, t STRING", ["p"])
+    assert not any(map(pa.types.is_dictionary, ScanDataset(made.scan()).schema.types))
+    rows = {"c": ["a"] * 99, "p": ["b"] * 99, "s": [{"a": "c"}] * 99, "t": ["d"] * 99}
+    made.append(pa.table(rows))
+    dictionaries = [field.name for field in ScanDataset(made.scan()).schema if pa.types.is_dictionary(field.type)]
+    assert dictionaries == ["t"]
+    for scan in (made.scan(limit=1), made.scan(columns=["s.a"]), made.scan().top(1, by="t")):
+        assert not any(map(pa.types.is_dictionary, ScanDataset(scan).schema.types))
