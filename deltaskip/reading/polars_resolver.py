@@ -49,13 +49,10 @@ class ScanResolver(LazyFrameResolver):
     @classmethod
     def of(cls, scan: TableScan, schema: polars.Schema) -> Self | None:
         """Return the resolver of a scan; None if Polars would not read the same rows from a file."""
+        if not scan.is_of_files or scan.where is not None or scan.limit is not None:
+            return None
         snapshot, names = scan.snapshot, scan.paths_by_name
-        if (
-            scan.where is not None
-            or scan.limit is not None
-            or not (scan.filters_rows and names)
-            or snapshot.storage.remote
-        ):
+        if snapshot.storage.remote or not names:
             return None
         fields = [field for field in snapshot.schema.fields if names.get(field.name) == (field.name,)]
         whole = len(fields) == len(names) and snapshot.mapping_mode == "none" and snapshot.num_files <= _MOST_FILES

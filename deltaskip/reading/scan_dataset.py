@@ -152,8 +152,10 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
 def _dictionaries_of(scan: TableScan) -> Collection[str]:
     """The columns of strings that the first file has as dictionaries; none if it is far away, or not the scan's own."""
+    if not scan.is_of_files or scan.limit is not None:
+        return ()
     snapshot = scan.snapshot
-    if scan.limit is not None or not scan.filters_rows or snapshot.storage.remote or snapshot.mapping_mode != "none":
+    if snapshot.storage.remote or snapshot.mapping_mode != "none":
         return ()
     paths = scan.paths_by_name
     stored = {each.name: each for each in snapshot.schema.fields if each.name not in snapshot.partition_columns}

@@ -62,6 +62,9 @@ class RowsAsArrow(AsFrames):
 class ScanFrames(RowsAsArrow):
     """Base class of scans. Polars and DuckDB read what a query over them needs."""
 
+    # Whether the rows are those of the files of one version.
+    is_of_files = False
+
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
 

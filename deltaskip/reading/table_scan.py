@@ -160,6 +160,7 @@ class TableScan(ScanFrames, SelectingScan, Scan):
 
     # Whether `narrowed` leaves out every row that does not match.
     filters_rows = True
+    is_of_files = True
 
     # What `explain` says of the last totals, and the semi-joins.
     _answered = ""

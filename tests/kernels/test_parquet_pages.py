@@ -253,11 +253,14 @@ def test_codes_that_no_dictionary_has_are_refused() -> None:
     for pages in (entries + data_page(None, index, 1, RLE_DICTIONARY), entries + plain, plain):
         with pytest.raises(ValueError, match="page"):
             RowTaker(None, 1, 0, 0, False, False, codes=True).take_chunk(pages, 1, UNCOMPRESSED)
-    # The numbers are those of one dictionary.
+    # The entries of a further dictionary follow.
     taker = RowTaker(None, 2, 0, 0, False, False, codes=True)
     good = entries + data_page(None, bytes([1]) + hybrid([1], 1, []), 1, RLE_DICTIONARY)
     taker.take_chunk(good, 1, UNCOMPRESSED)
-    refuses(ValueError, "page", taker.take_chunk, good, 1, UNCOMPRESSED)
+    taker.take_chunk(good, 1, UNCOMPRESSED)
+    offsets, texts = taker.entries_taken()
+    assert pa.Array.from_buffers(pa.binary(), 4, [None, offsets, texts]).to_pylist() == [b"a", b"b"] * 2
+    assert pa.Array.from_buffers(pa.int32(), 2, [None, taker.finish()[2]]).to_pylist() == [1, 3]
     refuses(ValueError, "dictionary", lambda: RowTaker(None, 0, 0, 0, False, False, codes=True).entries_taken())
     refuses(ValueError, "byte arrays", RowTaker, None, 0, 8, 8, False, False, codes=True)
 
