@@ -15,7 +15,7 @@ from deltaskip.actions import decode_path
 from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
 from deltaskip.catalogs import identifier as names
 from deltaskip.catalogs.staged import StagedTable
-from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog, no_table
+from deltaskip.catalogs.table_catalog import Ident, Partitions, TransactionalTableCatalog, no_table
 from deltaskip.data_files.data import rows_or_none
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.doors import first_line
@@ -163,7 +163,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         wanted, rows = names.identifier_of(ident), rows_or_none(schema, "schema")
@@ -302,7 +302,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
@@ -313,7 +313,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
@@ -324,7 +324,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
@@ -426,7 +426,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     def _described(
         self,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy],
+        partitions: Partitions,
         properties: Mapping[str, str] | None,
         sort_order: Sequence[str | SortOrder] | None = None,
     ) -> DescribedTable:
@@ -445,8 +445,9 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise errors.InvalidArgument(f"The property external must be 'true' or 'false', not {given[EXTERNAL]!r}.")
         if external == "true" and LOCATION not in given:
             raise errors.InvalidArgument("An external table needs the property location, the folder of its files.")
-        clusters = [each for each in partitions if isinstance(each, ClusterBy)]
-        columns = transforms_of([each for each in partitions if not isinstance(each, ClusterBy)], "partitions")
+        parts = [partitions] if isinstance(partitions, str | Transform | ClusterBy) else partitions or ()
+        clusters = [each for each in parts if isinstance(each, ClusterBy)]
+        columns = transforms_of([each for each in parts if not isinstance(each, ClusterBy)], "partitions")
         cluster_by = tuple(display_name(path) for each in clusters for path in each.columns)
         found = schema_of(schema)
         if order:

@@ -19,18 +19,21 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import DeltaSkipError, TableNotFound, UnsupportedFeature, nearest
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import display_name
+from deltaskip.transforms import Transform
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.staged import StagedTable
     from deltaskip.data_files.sort_order import SortOrder
     from deltaskip.table.table import DeltaTable
-    from deltaskip.transforms import Transform
 
 _STATEMENTS = "deltaskip.statements.run"
 """The module whose function `run_statement` runs SQL. It is in a package above this one, so only its name is known."""
 
 Ident = str | Sequence[str] | CatalogIdentifier
 """The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""
+
+Partitions = str | Transform | ClusterBy | Sequence[str | Transform | ClusterBy] | None
+"""Names of partition columns and transforms, or one ClusterBy; None for neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class TableCatalog(Unpicklable, ABC):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """Create a table, without rows or with given rows in the same commit, and return it.
@@ -286,7 +289,7 @@ class TransactionalTableCatalog(TableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
@@ -311,7 +314,7 @@ class TransactionalTableCatalog(TableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
@@ -327,7 +330,7 @@ class TransactionalTableCatalog(TableCatalog):
         self,
         ident: Ident,
         schema: Any,
-        partitions: Sequence[str | Transform | ClusterBy] = (),
+        partitions: Partitions = (),
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:

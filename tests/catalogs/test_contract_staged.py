@@ -38,14 +38,14 @@ def test_a_table_is_created_with_rows(contract: Contract) -> None:
     def check(rows: object) -> None:
         place = next(places)
         properties = {"k": "v"} if place is None else {"location": place}
-        table = contract.catalog.create_table("db.t", rows, ["name"], properties)
+        table = contract.catalog.create_table("db.t", rows, "name", properties)
         assert (table.version, ids_of(table), table.partition_columns) == (0, [1, 2, 3], ("name",))
         assert contract.catalog.load_table("db.t").history()[0].operation == "CREATE TABLE AS SELECT"
         contract.catalog.drop_table("db.t", purge=True)
 
     each([NUMBERS, NUMBERS.to_reader()], check)
     with pytest.raises(ds.SchemaError, match="has no value in any row"):
-        contract.catalog.create_table("db.t", pa.table({"id": [1], "nothing": pa.nulls(1)}))
+        contract.catalog.create_table("db.t", pa.table({"id": [1], "nothing": pa.nulls(1)}), None)
     with pytest.raises(ds.DeltaSkipError):
         contract.catalog.create_table("db.t", pa.table({"id": [1], "name": ["x"]}), ["id", "name"])
     assert not contract.catalog.table_exists("db.t")

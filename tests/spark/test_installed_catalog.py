@@ -626,6 +626,7 @@ def test_errors_are_those_of_spark(lake: Any, catalog: Any) -> None:
         "DROP TABLE lake.db.nothing": "TABLE_OR_VIEW_NOT_FOUND",
         "SELECT * FROM lake.db.taken VERSION AS OF 9": "versions? 0",
         "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta', not 'parquet': omit it",
+        "DELETE FROM lake.db.taken t WHERE EXISTS (SELECT 1 FROM range(3) u WHERE u.id = t.id)": "use MERGE INTO",
     }
     for statement, message in cases.items():
         refuses(Exception, message, lake, statement)

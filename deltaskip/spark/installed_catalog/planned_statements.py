@@ -17,6 +17,7 @@ from deltaskip.records import dataclass
 from deltaskip.spark.columns.column_parts import option, sequence
 from deltaskip.spark.installed_catalog.compiled_java import new_strategy, rule_of_others
 from deltaskip.spark.installed_catalog.merged_frames import MergeOfFrame
+from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import java_class, java_session, java_state, private_field
 from deltaskip.sparkexpr import parameter_names
@@ -180,7 +181,8 @@ class _InstalledSession(StatementSession):
         return self.target
 
     def query(self, text: str) -> Any:
-        return self.spark.sql(text)
+        with predicate_errors_named(self.target.uri, f"the query {text}"):
+            return self.spark.sql(text)
 
 
 def _change(table: InstalledTable, text: str, start: int, end: int) -> Delete | Update | MergeInto:
