@@ -48,7 +48,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "change_feed": 1_550,
     "cli": 2_800,
     "contracts": 1_200,
-    "data_files": 2_200,
+    "data_files": 2_250,
     "delta": 1_350,
     "dml": 3_100,
     "docs": 1_150,

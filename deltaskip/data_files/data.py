@@ -351,10 +351,11 @@ def _check_objects(data: Any, name: str) -> None:
     """Raise InvalidArgument for columns of Python objects of several kinds."""
     from pandas.api.types import infer_dtype
 
-    for at in [at for at, kind in enumerate(data.dtypes) if kind == object or kind == "category"]:  # noqa: E721
+    for at in [at for at, each in enumerate(data.dtypes) if each == object or each == "category"]:  # noqa: E721
         column = data.iloc[:, at]
         values = column.cat.categories if hasattr(column, "cat") else column
-        if infer_dtype(values, skipna=True) not in _ONE_KIND:
+        kind = infer_dtype(values, skipna=True)
+        if kind not in _ONE_KIND or (kind == "decimal" and not {*map(type, values)} <= {Decimal, float, type(None)}):
             _check_kinds(values.to_numpy(object), str(data.columns[at]), name)
 
 
@@ -459,6 +460,11 @@ def _check_kinds(values: list[Any] | np.ndarray, column: str, name: str) -> None
                 f"{display_name(path)} of {name} has {_NANOS}, which pyarrow cuts: give a pandas DataFrame, or "
                 f"values of numpy.datetime64."
             )
+        if _OWN_TEXT in found:
+            raise InvalidArgument(
+                f"{display_name(path)} of {name} has {_OWN_TEXT}, which pyarrow takes for their value: convert them by "
+                f"decimal.Decimal(value)."
+            )
         # pyarrow refuses texts beside other values than bytes.
         if len(found) > 1 and ("texts" not in found or "bytes" in found):
             has = " and ".join(sorted(found)).replace(f"zone and {_LOCAL}", "zone and datetimes without one")
@@ -477,6 +483,7 @@ def _has_one_kind(values: list[Any] | np.ndarray) -> bool:
 _PLAIN_KINDS = {str, bool, int, float, bytes, date, Decimal}
 _NANOS = "times of pandas with nanoseconds"
 _LOCAL = "datetimes without a time zone"
+_OWN_TEXT = "decimals of a class with a text of its own"
 
 
 def _kinds(values: Iterable[Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -513,7 +520,7 @@ def _kinds(values: Iterable[Any], path: tuple[str, ...]) -> Iterator[tuple[tuple
                 yield path, "dates" if is_date else _LOCAL
             case Decimal():
                 if not value.is_nan():
-                    yield path, "numbers"
+                    yield path, "numbers" if type(value).__str__ is Decimal.__str__ else _OWN_TEXT
             case int() | float() | np.number():
                 if value == value:
                     yield path, "numbers"

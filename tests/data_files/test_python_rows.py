@@ -160,6 +160,27 @@ def test_times_of_pandas_keep_nanoseconds_or_are_refused(tmp_path: Path) -> None
     assert sorted(each.value for each in table.scan().to_arrow()["x"]) == [time.value - 789, time.value]
 
 
+def test_decimals_with_a_text_of_their_own_are_refused(tmp_path: Path) -> None:
+    class Money(Decimal):
+        def __str__(self) -> str:
+            return f"{self:.0f}"
+
+    class Named(Decimal):
+        pass
+
+    table = ds.DeltaTable.create(tmp_path / "t", "x DECIMAL(5,2), l ARRAY<DECIMAL(5,2)>")
+    given: list[Any] = [
+        [{"x": Money("1.50")}], {"x": [Decimal("1.50"), Money("1.50")]}, [{"l": [Money("1.50")]}],
+        pd.DataFrame({"x": [None, Money("1.50")]}), pd.DataFrame({"l": [[Money("1.50")]]}),
+        pd.DataFrame({"x": pd.Categorical([Money("1.50")])}),
+    ]  # fmt: skip
+    for rows in given:
+        refuses(DeltaSkipError, r"[xl].* of data has decimals of a class with a text of its own", table.append, rows)
+    table.append([{"x": Named("1.50")}])
+    table.append(pd.DataFrame({"x": [Named("1.50"), None, float("nan")]}))
+    assert sorted(map(str, table.scan().to_arrow()["x"].to_pylist())) == ["1.50", "1.50", "None", "None"]
+
+
 def test_relations_of_duckdb_with_values_that_arrow_lacks_are_refused(tmp_path: Path) -> None:
     connection = pytest.importorskip("duckdb").connect()
     for query, says in (
