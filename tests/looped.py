@@ -26,6 +26,7 @@ def looped(
     arguments = names.split(", ")
     given = list(values)
     # Such as the skipped one that stands for tables of the corpus.
+    given = [each for each in given if not _is_skipped(each)] or given[:1]
     marks = given[0].marks if len(given) == 1 and isinstance(given[0], _PARAMETER) else ()
     found = [_plain(value, len(arguments)) for value in given]
 
@@ -53,6 +54,10 @@ def looped(
         return loop
 
     return decorate
+
+
+def _is_skipped(value: Any) -> bool:
+    return isinstance(value, _PARAMETER) and any(mark.name == "skip" for mark in value.marks)
 
 
 def _plain(value: Any, width: int) -> Any:

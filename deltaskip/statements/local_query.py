@@ -34,7 +34,7 @@ from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_projection import Projection, column_names, constant_row, evaluated_here, select_items
 from deltaskip.statements.local_pushdown import alias_length, join_predicates, own_where, sure_predicate
 from deltaskip.statements.queries import QuerySession, required_locally
-from deltaskip.statements.reader import StatementTable, path_of, qualifiers
+from deltaskip.statements.reader import StatementReader, StatementTable, path_of, qualifiers
 from deltaskip.statements.references import Reference, references, renamed
 from deltaskip.table.table import DeltaTable
 
@@ -238,6 +238,8 @@ def _read(session: QuerySession, text: str, params: object, time_zone: str) -> t
         raise InvalidArgument(f"A query begins with SELECT, such as {_EXAMPLE} WHERE price > 10.")
     if any(token.is_symbol(";") for token in tokens):
         raise InvalidArgument("A query is one statement: leave out what follows the semicolon, or run it by itself.")
+    if StatementReader(text).changing() is not None:
+        raise InvalidArgument("A query is one SELECT: other statements are not run.")
     example = next(_quoted(text, tokens), None)
     try:
         found = references(text, paths=True)
