@@ -131,7 +131,6 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         r"The new value hello world for .*orders is not valid: .* in quotes: \"'hello world'\""),
     "a list as a new value": (lambda t: t.update({"customer": ["a"]}), "ARRAY<STRING> cannot be stored"),
     "a list to compare with": (lambda t: t.scan(ds.col("customer") == ["a"]).files(), "several values by isin"),
-    "rows for a schema": (lambda t: ds.catalog("warehouse:wh").stage_create("x", ROW), r"table\.schema"),
     "a call of a transform": (lambda t: ds.transforms.bucket("id"), "Its arguments are column, buckets"),
     "a call of a change": (lambda t: ds.AddColumn(nme="x"), "AddColumn got an unexpected keyword"),  # type: ignore[call-arg]
     "no session": (lambda t: t.scan().to_spark(None), "spark must be a SparkSession"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -381,9 +381,8 @@ def _files(
             codes = range(len(paths))
         elif isinstance(scan, UnlistedScan):
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
-        listed = plan.table.root, paths, *given, READER_OPTIONS
-        sizes = {"own_bytes": own_bytes, "location_bytes": _location_bytes(plan)}
-        frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes, **sizes)]
+        listed = partial(unlisted_scan, spark, schema, plan.table.root, paths, *given, READER_OPTIONS)
+        frames = [listed(values=values, codes=codes, own_bytes=own_bytes, location_bytes=_location_bytes(plan))]
     if plan.estimates is not None:
         names = dict(zip(plan.stored_schema.names, plan.table.schema.names, strict=True))
         names |= {
