@@ -93,3 +93,4 @@ def functions_on_the_path(session: Session) -> None:
             except ds.UnsupportedFeature as error:
                 equal(("function rpad of its own" in str(error), bool(expected)), (True, True))
         spark.sql("SET PATH = default_path")
+    spark.sql("DROP DATABASE own CASCADE")
