@@ -377,6 +377,7 @@ class TopScan(TableScan):
     """
 
     _planned_from: ClassVar[tuple[str, ...]] = (*TableScan._planned_from, "every_row", "_by", "order", "terms")
+    _order_is_noted = False
 
     # The attributes are those of the scan of all rows.
     def __init__(self, rows: TableScan, number: int, by: object) -> None:
@@ -411,18 +412,19 @@ class TopScan(TableScan):
         """The scan of the rows that the log does not rule out, in any order."""
         return self.every_row.narrowed(None, self.certain)
 
-    @cached_property
-    def noted(self) -> None:
-        """The line in the journal is written once."""
-        if options.journal:
-            note(self)
+    def note_order(self) -> None:
+        """Write the line in the journal, the first time."""
+        if not self._order_is_noted:
+            self._order_is_noted = True
+            if options.journal:
+                note(self)
 
     @cached_property
     def certain(self) -> Node | None:
         """The condition of these rows; None for every row."""
         from deltaskip.skipping.top_files import certain_threshold
 
-        self.noted  # noqa: B018
+        self.note_order()
         return certain_threshold(self.every_row.compiled, self.terms[0], self.limit or 0)
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:

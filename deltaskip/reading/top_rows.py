@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -55,8 +55,13 @@ class _FirstRows:
         self._held: list[pa.Table] = []
         self._rows = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows."""
+    def add_all(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Add the rows of batches."""
+        for batch in batches:
+            if batch.num_rows:
+                self._add(batch)
+
+    def _add(self, batch: pa.RecordBatch) -> None:
         values = [key.values(batch) for key in self._keys]
         keys = [key.keys(each) for key, each in zip(self._keys, values, strict=True)]
         # Columns are found by their places, because the table's may have any names.
@@ -101,36 +106,38 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     counts = ReadCounts()
     snapshot, rows = scan.snapshot, _of_columns(scan)
     keys = [SortKey.of(rows, term) for term in scan.terms]
-    found = _FirstRows(keys, number, arrow_schema_of(rows))
-    if (little := little_files(rows)) is not None:
-        scan.noted  # noqa: B018
+    found, little = _FirstRows(keys, number, arrow_schema_of(rows)), little_files(rows)
+    scan.note_order()
+    if little is not None:
         counts.plan_ends()
+        read, size = len(little), exact_sum(little["size"])
         with same_table(snapshot):
-            for batch in batches_of(rows, little, counts):
-                if batch.num_rows:
-                    found.add(batch)
-        table, size = found.table(), exact_sum(little["size"])
-        finished(counts.metrics("Read the first rows of", snapshot, len(little), size, len(table)))
-        yield from _selected(scan, table)
-        return
-    left = ordered_files(scan.pruned.compiled, scan.terms[0])
+            found.add_all(batches_of(rows, little, counts))
+    else:
+        read, size = _read_in_order(scan, rows, found, counts)
+    table = found.table()
+    finished(counts.metrics("Read the first rows of", snapshot, read, size, len(table)))
+    yield from _selected(scan, table)
+
+
+def _read_in_order(scan: TopScan, rows: TableScan, found: _FirstRows, counts: ReadCounts) -> tuple[int, int]:
+    """Add the rows of files in the order of their bounds, until no other can have one. Returns files and bytes."""
+    snapshot, left = scan.snapshot, ordered_files(scan.pruned.compiled, scan.terms[0])
     counts.plan_ends()
     every = current = rows.narrowed(None, scan.certain)
-    read = size = 0
+    read = size = steps = 0
+    is_stuck = False
     with (
         same_table(snapshot),
         Progress(f"Reading {table_name(snapshot.table_root)}", len(left), unit="files") as bar,
     ):
-        steps, is_stuck = 0, False
-        for count in parts_of(left, number):
+        for count in parts_of(left, scan.limit or 0):
             if is_stuck and not snapshot.storage.remote and size // read * len(left) <= _LEFT_BYTES:
                 # A further step takes longer than reading the rest.
                 count = len(left)
             files, left = left.split(count, READ_COLUMNS)
             read, size = read + len(files), size + exact_sum(files["size"])
-            for batch in batches_of(current, files, counts):
-                if batch.num_rows:
-                    found.add(batch)
+            found.add_all(batches_of(current, files, counts))
             bar.advance(len(files))
             last = found.last() if len(left) else None
             threshold = _threshold(scan.terms, last)
@@ -142,9 +149,7 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
             is_stuck = threshold is None or (steps > 1 and len(left) == before)
             if not len(left):
                 break
-    table = found.table()
-    finished(counts.metrics("Read the first rows of", snapshot, read, size, len(table)))
-    yield from _selected(scan, table)
+    return read, size
 
 
 def _of_columns(scan: TopScan) -> TableScan:

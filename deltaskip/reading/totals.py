@@ -134,7 +134,7 @@ def _facts(scan: TableScan, aggregates: Sequence[Aggregate]) -> FileTotals:
             extremes[each.column.logical, each.kind] = each.column, each.kind
         else:
             counted[each.column.logical] = each.column
-    # What has to be read in any case is read at once.
+    # Reading the rows of a small table takes less time than asking the log for extremes.
     is_little = bool(extremes) and little_files(scan) is not None
     return file_totals(scan.compiled, list(counted.values()), list(extremes.values()), unknown=is_little)
 
