@@ -49,14 +49,10 @@ class ScanResolver(LazyFrameResolver):
     @classmethod
     def of(cls, scan: TableScan, schema: polars.Schema) -> Self | None:
         """Return the resolver of a scan; None if Polars would not read the same rows from a file."""
-        if not scan.is_of_files or scan.where is not None or scan.limit is not None:
+        fields, snapshot = scan.columns_of_files, scan.snapshot
+        if not fields or scan.where is not None or snapshot.num_files > _MOST_FILES:
             return None
-        snapshot, names = scan.snapshot, scan.paths_by_name
-        if snapshot.storage.remote or not names:
-            return None
-        fields = [field for field in snapshot.schema.fields if names.get(field.name) == (field.name,)]
-        whole = len(fields) == len(names) and snapshot.mapping_mode == "none" and snapshot.num_files <= _MOST_FILES
-        if not whole or not all(_is_plain(each) and each.name not in snapshot.partition_columns for each in fields):
+        if len(fields) < len(scan.paths_by_name) or not all(map(_is_plain, fields)):
             return None
         files = scan.files(columns=READ_COLUMNS)
         if files["deletion_vector"].null_count < len(files):

@@ -152,21 +152,14 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
 def _dictionaries_of(scan: TableScan) -> Collection[str]:
     """The columns of strings that the first file has as dictionaries; none if it is far away, or not the scan's own."""
-    if not scan.is_of_files or scan.limit is not None:
-        return ()
-    snapshot = scan.snapshot
-    if snapshot.storage.remote or snapshot.mapping_mode != "none":
-        return ()
-    paths = scan.paths_by_name
-    stored = {each.name: each for each in snapshot.schema.fields if each.name not in snapshot.partition_columns}
-    names = {each.name for each in stored.values() if each.type == t.STRING and not declares_char(each)} & {*paths}
-    if not names or any(path != (name,) for name, path in paths.items()):
+    names = {each.name for each in scan.columns_of_files if each.type == t.STRING and not declares_char(each)}
+    if not names:
         return ()
     files = scan.files(columns=["uri"])["uri"]
     if not len(files):
         return ()
     try:
-        footer = pq.read_metadata(hadoop_path(snapshot.table_root, files[0].as_py()))
+        footer = pq.read_metadata(hadoop_path(scan.snapshot.table_root, files[0].as_py()))
     except (pa.ArrowException, OSError):
         return ()
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]

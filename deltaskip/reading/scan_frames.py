@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from deltaskip import arguments
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import duckdb
     import polars
     import pyarrow as pa
+
+    from deltaskip.sparkexpr.types import StructField
 
 
 class RowsAsArrow(AsFrames):
@@ -62,8 +64,13 @@ class RowsAsArrow(AsFrames):
 class ScanFrames(RowsAsArrow):
     """Base class of scans. Polars and DuckDB read what a query over them needs."""
 
-    # Whether the rows are those of the files of one version.
-    is_of_files = False
+    @property
+    def columns_of_files(self) -> Sequence[StructField]:
+        """The columns that local files have under the names by which the scan returns them.
+
+        There are none if the scan has a limit, is not of the files of one version, or returns a field of a column.
+        """
+        return ()
 
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...

@@ -23,6 +23,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import ColumnExpr
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import And, Node
+from deltaskip.sparkexpr.types import StructField
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +161,15 @@ class TableScan(ScanFrames, SelectingScan, Scan):
 
     # Whether `narrowed` leaves out every row that does not match.
     filters_rows = True
-    is_of_files = True
+
+    @property
+    def columns_of_files(self) -> Sequence[StructField]:
+        snapshot, paths = self.snapshot, self.paths_by_name
+        is_plain = not snapshot.storage.remote and snapshot.mapping_mode == "none" and self.limit is None
+        if not is_plain or any(path != (name,) for name, path in paths.items()):
+            return ()
+        partitions = snapshot.partition_columns
+        return [each for each in snapshot.schema.fields if each.name in paths and each.name not in partitions]
 
     # What `explain` says of the last totals, and the semi-joins.
     _answered = ""
