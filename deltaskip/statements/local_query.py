@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from fractions import Fraction
-from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,37 +22,27 @@ from deltaskip.redaction import redacted
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr import bound_parameters, parameter_names, parse_sql, with_parameters
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
-from deltaskip.sparkexpr.values.calendar import read_timestamp
-from deltaskip.statements.bound_plan import FLOAT, TIMES, other_meanings
 from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_projection import Projection, column_names, constant_row, evaluated_here, select_items
 from deltaskip.statements.local_pushdown import alias_length, join_predicates, own_where, sure_predicate
+from deltaskip.statements.other_meanings import (
+    FLOAT,
+    OF_SPARK,
+    TIMES,
+    ordered_names,
+    other_forms,
+    other_types,
+    other_words,
+    texts_of_spark,
+)
 from deltaskip.statements.queries import QuerySession, required_locally
 from deltaskip.statements.reader import StatementReader, StatementTable, path_of, qualifiers
 from deltaskip.statements.references import Reference, references, renamed
 from deltaskip.table.table import DeltaTable
 
-# Functions with the same values in DuckDB and Spark. Not among them: upper ('ß'), round (1.005), concat (NULL).
-_SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
-                   "length", "minute", "month", "nullif", "year"))  # fmt: skip
-# Aggregates whose values differ for NULL and NaN, for ties or by their formula.
-_OTHER_AGGREGATES = frozenset(("any_value", "approx_count_distinct", "array_agg", "corr", "count_if", "kurtosis",
-                               "listagg", "max_by", "min_by", "mode", "skewness", "string_agg"))  # fmt: skip
-# Clauses in which a column is compared.
-_CLAUSES = ("SELECT", "FROM", "WHERE", "ON", "USING", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY")
-# Operators of one order in DuckDB, and of several in Spark.
-_BITWISE = frozenset(("|", "&", "^", "<<"))
-# Words before an operand, which cannot be an alias.
-_BEFORE_OPERANDS = ("SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "CASE", "WHEN", "THEN", "ELSE", "BY",
-                    "HAVING", "IN", "LIKE", "ILIKE", "BETWEEN")  # fmt: skip
-# Expressions without a row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements
-# count from 1.
-_OTHER_OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
-_OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 # The query reads the tables that it names, and no file, variable or extension beside them.
 _NULLS_AS_IN_SPARK = "default_null_order = 'nulls_first_on_asc_last_on_desc'"
 _CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
@@ -187,17 +175,13 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     collated = _named(tokens, tables, lambda field: bool(field.metadata.get(t.COLLATIONS_KEY)))
     padded = _named(tokens, tables, declares_char)
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
-    others = [
-        *_others(query.text, tokens, floats),
-        *(each for each in bound if each not in TIMES and (each != FLOAT or not floats)),
-    ]
-    others += ["* after USING"] * _is_star_after_using(tokens, tables)
-    others += [*_of_precedence(tokens), *_of_aliases(tokens, tables), *_of_clauses(tokens)]
+    of_types = [each for each in bound if each not in TIMES and (each != FLOAT or not floats)]
+    others = (*other_words(query.text, tokens, floats), *of_types, *other_forms(tokens, tables))
     nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
-    found = floats if FLOAT in bound else (), _among(nested, _ordered(tokens) if nested else ()), quoted
-    texts = tuple(token.text for token in _texts_of_spark(query.text, tokens))
+    found = floats if FLOAT in bound else (), _among(nested, ordered_names(tokens) if nested else ()), quoted
+    texts = tuple(token.text for token in texts_of_spark(query.text, tokens))
     times = tuple(each for each in bound if each in TIMES)
-    return LocalRows(rows, _latest(scans), tuple(others), collated, padded, *found, texts, times)
+    return LocalRows(rows, _latest(scans), others, collated, padded, *found, texts, times)
 
 
 def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:
@@ -265,62 +249,6 @@ def _tokens(text: str) -> list[SqlToken]:
         raise InvalidArgument(f"The query cannot be read: {error}") from error
 
 
-def _others(text: str, tokens: Sequence[SqlToken], floats: Collection[str]) -> list[str]:
-    """The functions, operators and constants of Spark, each once, that may have other values in DuckDB.
-
-    floats: The columns of type FLOAT.
-    """
-    found: dict[str, None] = {}
-    for at, token in enumerate(tokens):
-        before = tokens[at - 1] if at else None
-        after = tokens[at + 1 : at + 3]
-        if token.kind == "symbol":
-            # A bracket after nothing that has elements begins a list.
-            is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
-            if token.text in _OTHER_OPERATORS and not is_list:
-                found[_OTHER_OPERATORS[token.text]] = None
-            if token.text in "/%" and not (after and (after[0].is_word("NULLIF") or _exact(after[0]))):
-                found[f"{token.text} by zero (write x {token.text} nullif(y, 0))"] = None
-        elif token.kind == "string":
-            found |= {"texts with backslashes": None} if "\\" in text[token.start : token.end] else {}
-            found |= {"X'…'": None} if before is not None and before.is_word("X") and before.end == token.start else {}
-            time = read_timestamp(token.text) if before is not None and before.is_word("TIMESTAMP") else None
-            found |= {"TIMESTAMP with a time zone": None} if time is not None and time.zone is not None else {}
-        elif token.kind == "word" and after and after[0].is_symbol("("):
-            # EXISTS and FILTER look like functions, and so may types and aliases.
-            is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")
-            is_name = before is not None and (before.is_word("AS") or before.is_symbol("::"))
-            name = token.text.lower()
-            # A FLOAT as DOUBLE is the same number.
-            inside = tokens[at + 2 : at + 5] if name == "cast" else []
-            is_exact = [each.text.upper() for each in inside[1:]] == ["AS", "DOUBLE"] and inside[0].text in floats
-            if (
-                not is_clause
-                and not is_name
-                and not is_exact
-                and name not in _SAME
-                and (name in _OF_SPARK or name in _OTHER_AGGREGATES)
-            ):
-                found[name] = None
-    return list(found)
-
-
-def _with_clauses(tokens: Sequence[SqlToken]) -> Iterator[tuple[str, SqlToken]]:
-    """Each token, after the word of the clause that it is in."""
-    clause = "SELECT"
-    for token in tokens:
-        clause = token.text.upper() if token.is_word(*_CLAUSES) else clause
-        yield clause, token
-
-
-def _exact(token: SqlToken) -> Fraction | None:
-    """The value of a token that is a number; None for another."""
-    try:
-        return Fraction(token.text) if token.kind == "number" else None
-    except ValueError:  # such as 1.5D
-        return None
-
-
 def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
     """The tokens in double quotes after an operator or first in a list, where Spark reads a text."""
     for at, token in enumerate(tokens[1:], 1):
@@ -329,93 +257,6 @@ def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
         is_value = before.is_word("LIKE", "BETWEEN") or (before.kind == "symbol" and before.text[0] in "=<>!")
         if text[token.start] == '"' and (is_value or is_listed) and not (after and after[0].is_symbol(".")):
             yield token
-
-
-def _texts_of_spark(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
-    """The tokens in double quotes that begin an operand, in any clause."""
-    for at, token in enumerate(tokens[1:], 1):
-        before = tokens[at - 1]
-        begins = before.is_word(*_BEFORE_OPERANDS) or (before.kind == "symbol" and before.text not in (".", ")", "]"))
-        if begins and text[token.start] == '"' and not any(each.is_symbol(".") for each in tokens[at + 1 : at + 2]):
-            yield token
-
-
-def _of_precedence(tokens: Sequence[SqlToken]) -> Iterator[str]:
-    """The operators without parentheses between them that DuckDB reads in another order."""
-    outer: list[list[str]] = [[]]
-    for token in [*tokens, None]:
-        is_symbol = token is not None and token.kind == "symbol" and token.text[0] in ",)=<>!" and token.text != "<<"
-        if token is None or is_symbol or token.is_word(*_BEFORE_OPERANDS, *_CLAUSES, "AS", "END"):
-            found = outer[-1]
-            after = {*found[found.index("||") :]} if "||" in found else set()
-            if len(_BITWISE & {*found}) > 1 or after & {"+", "-", *_BITWISE}:
-                yield " beside ".join(dict.fromkeys(found))
-            outer[-1] = []
-        if token is not None and token.kind == "symbol":
-            if token.text == "(":
-                outer.append([])
-            elif token.text == ")" and len(outer) > 1:
-                outer.pop()
-            elif token.text in _BITWISE or token.text in ("||", "+", "-"):
-                outer[-1].append(token.text)
-
-
-def _of_clauses(tokens: Sequence[SqlToken]) -> Iterator[str]:
-    """Totals, which DuckDB has of no rows, too, and outer joins after a comma, which in Spark join all before them."""
-    for at, token in enumerate(tokens):
-        if token.is_word("ROLLUP", "CUBE", "SETS"):
-            yield f"{token.text.upper()} of no rows"
-        if token.is_word("RIGHT", "FULL") and any(each.is_word("OUTER", "JOIN") for each in tokens[at + 1 : at + 2]):
-            start = max((i for i in range(at) if tokens[i].is_word("FROM")), default=0)
-            if any(each.is_symbol(",") for each in tokens[start:at]):
-                yield f"{token.text.upper()} JOIN after a comma"
-
-
-def _of_aliases(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> Iterator[str]:
-    """The aliases in expressions of ORDER BY that are also columns, which DuckDB takes there and Spark does not."""
-    columns = {t.fold_name(field.name) for table in tables for field in table.schema.fields}
-    aliases = {t.fold_name(tokens[at + 1].text) for at, token in enumerate(tokens[:-1]) if token.is_word("AS")}
-    for clause, group in groupby(_with_clauses(tokens), lambda pair: pair[0]):
-        item, depth = list[SqlToken](), 0
-        for token in [*(token for _, token in group), None] if clause == "ORDER" else ():
-            symbol = token.text if token is not None and token.kind == "symbol" else ""
-            depth += (symbol == "(") - (symbol == ")")
-            if token is not None and depth >= 0 and (depth or symbol != ","):
-                item += [] if token.is_word("ORDER", "BY", "ASC", "DESC", "NULLS", "FIRST", "LAST") else [token]
-                continue
-            own = [at for at, each in enumerate(item) if each.kind in ("word", "name")]
-            own = [at for at in own if not at or not item[at - 1].is_symbol(".")]
-            names = {t.fold_name(item[at].text) for at in own} & aliases & columns
-            if len(item) > 1 and names:
-                yield f"{min(names)} in ORDER BY"
-            if depth < 0:
-                break
-            item = []
-
-
-def _is_star_after_using(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> bool:
-    """Whether `*` has the columns of USING first in Spark only, which is sure where they are first in their tables."""
-    stars = (at for at, token in enumerate(tokens) if token.is_symbol("*") and at)
-    if not any(tokens[at - 1].is_word("SELECT", "DISTINCT") or tokens[at - 1].is_symbol(",") for at in stars):
-        return False
-    if any(token.is_word("NATURAL") for token in tokens):
-        return True
-    columns = [[t.fold_name(field.name) for field in table.schema.fields] for table in tables]
-    for at, token in enumerate(tokens[:-1]):
-        if token.is_word("USING") and tokens[at + 1].is_symbol("("):
-            end = next((i for i, each in enumerate(tokens) if i > at and each.is_symbol(")")), len(tokens))
-            keys = [t.fold_name(each.text) for each in tokens[at + 2 : end] if not each.is_symbol(",")]
-            if any(names[: len(keys)] != keys for names in columns if set(keys) <= set(names)):
-                return True
-    return False
-
-
-def _ordered(tokens: Sequence[SqlToken]) -> Iterator[str]:
-    """The names by whose values a query sorts, or of which it takes the first or last."""
-    for at, (clause, token) in enumerate(_with_clauses(tokens)):
-        is_extreme = at > 1 and tokens[at - 1].is_symbol("(") and tokens[at - 2].is_word("MIN", "MAX")
-        if is_extreme or clause == "ORDER":
-            yield t.fold_name(token.text)
 
 
 def _among(columns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
@@ -647,7 +488,7 @@ def _by_duckdb(
                 "A backslash before a quote ends a string in DuckDB and continues it in Spark: write '' for a quote in "
                 "a string, or pass the string as a parameter."
             )
-        bound = other_meanings(connection, run)
+        bound = other_types(connection, run)
         found = arrow_answer(connection.sql(run, params=values or None))
     except duckdb.Error as error:
         raise _refused(error, text, tokens, views, scans.values()) from error
@@ -707,7 +548,7 @@ in_child(_forget)
 def _with_names_of_spark(said: str, text: str, scans: Iterable[TableScan | ChangeScan]) -> str:
     """What DuckDB says, with what to write for functions of Spark, parameters without values and unknown columns."""
     function = _UNKNOWN_FUNCTION.search(said)
-    if function is not None and function[1].lower() in _OF_SPARK:
+    if function is not None and function[1].lower() in OF_SPARK:
         return (
             f"{function[1]} is a function of Spark. DuckDB lacks it, and runs queries of several tables, with groups or"
             f" an order: write the function of DuckDB, or pass a session as the first argument of sql()."
