@@ -39,8 +39,8 @@ from deltaskip.statements.other_meanings import (
     texts_of_spark,
 )
 from deltaskip.statements.queries import QuerySession, required_locally
-from deltaskip.statements.reader import StatementReader, StatementTable, path_of, qualifiers
-from deltaskip.statements.references import Reference, references, renamed
+from deltaskip.statements.reader import StatementTable, path_of, qualifiers
+from deltaskip.statements.references import Reference, check_query, references, renamed
 from deltaskip.table.table import DeltaTable
 
 # The query reads the tables that it names, and no file, variable or extension beside them.
@@ -222,8 +222,7 @@ def _read(session: QuerySession, text: str, params: object, time_zone: str) -> t
         raise InvalidArgument(f"A query begins with SELECT, such as {_EXAMPLE} WHERE price > 10.")
     if any(token.is_symbol(";") for token in tokens):
         raise InvalidArgument("A query is one statement: leave out what follows the semicolon, or run it by itself.")
-    if StatementReader(text).changing() is not None:
-        raise InvalidArgument("A query is one SELECT: other statements are not run.")
+    check_query(text)
     example = next(_quoted(text, tokens), None)
     try:
         found = references(text, paths=True)

@@ -32,7 +32,14 @@ from deltaskip.statements.reader import (
     path_of,
     qualifiers,
 )
-from deltaskip.statements.references import EXPLAINED, Reference, names_metadata, query_template, references
+from deltaskip.statements.references import (
+    EXPLAINED,
+    Reference,
+    check_query,
+    names_metadata,
+    query_template,
+    references,
+)
 from deltaskip.statements.required import Required
 from deltaskip.statements.simple_query import order_text, simple_query
 from deltaskip.table.table import DeltaTable
@@ -143,6 +150,7 @@ class QuerySession(ABC):
 
     def read(self, text: str) -> tuple[Any, list[TableScan]]:
         """The DataFrame of a query, and the scans through which it reads the latest version of tables."""
+        check_query(text)
         named = [ref for ref in references(text) if self.has_table(ref.name.parts)]
         # A table that is named twice is read at one version.
         opened = {name: self.table(name) for name in {ref.name for ref in named}}

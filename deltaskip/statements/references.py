@@ -79,18 +79,24 @@ class _Star:
 def references(text: str, paths: bool = False) -> list[Reference]:
     """Return the tables that a query names, in the order of the text, except names of its WITH.
 
-    Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed,
-    and for a text that changes rows.
+    Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed.
 
     Args:
         text: The query.
         paths: Whether a string is the path of a table, as in FROM 'data/orders'.
     """
     try:
-        check_reads(StatementReader(text))
         return _walked(text, paths).found
     except SchemaError as error:
         raise PredicateError(str(error)) from error
+
+
+def check_query(text: str) -> None:
+    """Raise PredicateError for a text that begins as a query and changes rows, as a session would in its own tables."""
+    try:
+        check_reads(StatementReader(text))
+    except SchemaError as error:
+        raise PredicateError(f"A query is one SELECT. {error}") from error
 
 
 def names_metadata(text: str) -> bool:
