@@ -13,7 +13,7 @@ import argparse
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -85,42 +85,66 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[Any], object]]] = {
 """What deltaskip and deltalake do, by name."""
 
 
-def measured(source: Path, case: str, rounds: int) -> list[tuple[float, float]]:
-    """Medians of seconds of the processor, and on the clock, of deltaskip and of deltalake."""
-    found: list[list[tuple[float, float]]] = [[], []]
-    with tempfile.TemporaryDirectory(prefix="deltaskip-day-", dir=source.parent) as folder:
+def run(source: Path, case: str, side: int, folder: Path) -> tuple[float, float]:
+    """Seconds of the processor, and on the clock, of one run by deltaskip (0) or deltalake (1)."""
+    path = folder / str(side)
+    shutil.copytree(source, path)
+    start, processor = perf_counter(), process_time()
+    table = deltalake.DeltaTable(str(path)) if side else deltaskip.DeltaTable(path)
+    CASES[case][side](table)
+    used = process_time() - processor, perf_counter() - start
+    shutil.rmtree(path)
+    return used
+
+
+def beside(names: Iterable[str], rounds: int, run: Callable[[str, int], tuple[float, float]], peer: str) -> None:
+    """Print a table with the medians of cases, of which both sides run in turns, after two rounds that do not count.
+
+    Args:
+        names: The cases.
+        rounds: The rounds that count.
+        run: Returns the seconds of the processor, and on the clock, of one run of a case by a side: 0 or 1.
+        peer: The name of side 1.
+    """
+    print(f"| | processor | {peer} ÷ deltaskip | on the clock | {peer} ÷ deltaskip |\n|---|---|---|---|---|")
+    for name in names:
+        found: list[list[tuple[float, float]]] = [[], []]
         for turn in range(rounds + _WARM):
             for side in (0, 1) if turn % 2 else (1, 0):
-                path = Path(folder) / str(side)
-                shutil.copytree(source, path)
-                start, processor = perf_counter(), process_time()
-                table = deltalake.DeltaTable(str(path)) if side else deltaskip.DeltaTable(path)
-                CASES[case][side](table)
-                used = process_time() - processor, perf_counter() - start
-                shutil.rmtree(path)
+                used = run(name, side)
                 if turn >= _WARM:
                     found[side].append(used)
-    return [tuple(map(statistics.median, zip(*each, strict=True))) for each in found]  # type: ignore[misc]
+        shown: list[str] = []
+        for ours, theirs in zip(*(map(statistics.median, zip(*each, strict=True)) for each in found), strict=True):
+            shown += [f"{ours * 1000:.0f} beside {theirs * 1000:.0f} ms", f"{theirs / ours:.2f} ×"]
+        print(f"| {name} | {' | '.join(shown)} |", flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(about: str, rounds: int, cases: Iterable[str], given: Sequence[str] | None) -> argparse.Namespace:
+    """The command line of a benchmark: `rows`, `rounds`, and `only`, the cases that it names.
+
+    Args:
+        about: The text of --help.
+        rounds: The rounds by default.
+        cases: All cases.
+        given: The command line; None for that of the process.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--only", nargs="*", default=())
-    given = parser.parse_args(arguments)
-    print("| | processor | deltalake ÷ deltaskip | on the clock | deltalake ÷ deltaskip |\n|---|---|---|---|---|")
+    found = parser.parse_args(given)
+    found.only = [case for case in cases if not found.only or any(text in case for text in found.only)]
+    return found
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Measure what the command line names."""
+    chosen = arguments(__doc__ or "", 9, CASES, given)
     with tempfile.TemporaryDirectory(prefix="deltaskip-day-") as folder:
         source = Path(folder) / "t"
-        create(source, given.rows)
-        for case in CASES:
-            if given.only and not any(text in case for text in given.only):
-                continue
-            shown = []
-            for ours, theirs in zip(*measured(source, case, given.rounds), strict=True):
-                shown += [f"{ours * 1000:.0f} beside {theirs * 1000:.0f} ms", f"{theirs / ours:.2f} ×"]
-            print(f"| {case} | {' | '.join(shown)} |", flush=True)
+        create(source, chosen.rows)
+        beside(chosen.only, chosen.rounds, lambda case, side: run(source, case, side, Path(folder)), "deltalake")
 
 
 if __name__ == "__main__":

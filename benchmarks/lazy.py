@@ -9,14 +9,11 @@ are not counted. The table shows medians, and how many times longer the peer tak
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import statistics
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -24,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 import deltaskip as ds
+from benchmarks.day import arguments, beside
 
 FILES = 20
 DAY = datetime.date(2023, 11, 24)
@@ -82,35 +80,24 @@ def theirs(path: Path, name: str) -> int:
         return len(connection.execute(GROUPED.format(f"read_parquet('{path}/*.parquet')")).fetchall())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure what the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--only", nargs="*", default=())
-    given = parser.parse_args(arguments)
-    print("| | processor | peer ÷ deltaskip | on the clock | peer ÷ deltaskip |\n|---|---|---|---|---|")
+    chosen = arguments(__doc__ or "", 11, (*LAZY, "DuckDB, grouped by a text"), given)
     with tempfile.TemporaryDirectory(prefix="deltaskip-lazy-") as folder:
         path = Path(folder) / "t"
         table = ds.DeltaTable.create(path, rows_of(0, FILES).schema)
         for number in range(FILES):
-            table.append(rows_of(number, given.rows))
-        for name in (*LAZY, "DuckDB, grouped by a text"):
-            if given.only and not any(text in name for text in given.only):
-                continue
-            found: list[list[tuple[float, float]]] = [[], []]
-            for turn in range(given.rounds + 2):
-                counts = set()
-                for side in (0, 1) if turn % 2 else (1, 0):
-                    start, processor = perf_counter(), process_time()
-                    counts.add((ours, theirs)[side](path, name))
-                    if turn > 1:
-                        found[side].append((process_time() - processor, perf_counter() - start))
-                assert len(counts) == 1, f"{name}: {counts} rows"
-            shown: list[Any] = []
-            for mine, peer in zip(*(map(statistics.median, zip(*each, strict=True)) for each in found), strict=True):
-                shown += [f"{mine * 1000:.0f} beside {peer * 1000:.0f} ms", f"{peer / mine:.2f} ×"]
-            print(f"| {name} | {' | '.join(shown)} |", flush=True)
+            table.append(rows_of(number, chosen.rows))
+        counts: dict[str, int] = {}
+
+        def run(name: str, side: int) -> tuple[float, float]:
+            start, processor = perf_counter(), process_time()
+            count = (ours, theirs)[side](path, name)
+            used = process_time() - processor, perf_counter() - start
+            assert counts.setdefault(name, count) == count, f"{name}: {count} rows"
+            return used
+
+        beside(chosen.only, chosen.rounds, run, "peer")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ by day; the queries are in the spirit of TPC-DS. They run, and the report is, as
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
@@ -19,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.recompute import JARS, session
-from benchmarks.sizes import sized
-from benchmarks.tpch import engines, run_queries, write_tables
+from benchmarks.tpch import arguments, engines, run_queries, write_tables
 from deltaskip import DeltaTable, catalog, install_catalog, register_view
 
 _FIRST_DAY, _DAYS = 18_262, 1_826  # 2020-01-01, five years
@@ -174,12 +172,7 @@ def made(rows: int) -> dict[str, pa.Table]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=sized(600_000, 4_000))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=[])
-    given = parser.parse_args()
+    given = arguments(__doc__).parse_args()
     spark = session(Path(os.environ[JARS]))
     with tempfile.TemporaryDirectory() as scratch:
         folder = (given.folder or Path(scratch)) / f"tpcds-{given.rows}"

@@ -387,13 +387,19 @@ def run_changes(spark: Any, folder: Path, rounds: int, only: list[str], clock: C
     report.end()
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(about: str | None) -> argparse.ArgumentParser:
+    """The command line of queries beside delta-spark. about: The text of --help."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=sized(600_000, 4_000))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
+    return parser
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = arguments(__doc__)
     parser.add_argument("--part", nargs="*", default=["queries", "joins", "changes"])
     parser.add_argument("--processor", action="store_true")
     given = parser.parse_args()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extent import extent
+from tests.extent import TIME_LIMIT_SECONDS, extent
 
 _ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("pool", "executor", "prefork", "celery", "iterating", "forkserver", "spawn")
@@ -18,5 +18,5 @@ def test_children_read_while_threads_of_their_parent_read(tmp_path: Path, kind: 
     # These two start their children without the threads of the parent.
     rounds = str(extent(1 if kind in ("forkserver", "spawn") else 3, 60))
     command = [sys.executable, "-W", "ignore", "-m", "tests.forked_reads", str(tmp_path / "t"), kind, rounds]
-    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=False)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.extent import TIME_LIMIT_SECONDS
+
 _ROOT = Path(__file__).resolve().parents[1]
 _ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
@@ -21,7 +23,9 @@ def _run(settings: Sequence[str], variables: Mapping[str, str], options: Sequenc
     with TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")) as folder:
         command = [sys.executable, *options, "-m", "tests.program_operations", folder, *settings]
         environment = {**os.environ, "PYTHONUTF8": "1", **variables}
-        done = subprocess.run(command, env=environment, cwd=_ROOT, capture_output=True, check=False, timeout=120)
+        done = subprocess.run(
+            command, env=environment, cwd=_ROOT, capture_output=True, check=False, timeout=TIME_LIMIT_SECONDS
+        )
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -75,7 +79,9 @@ def test_the_command_line_speaks_utf_8_in_every_locale(tmp_path: Path, variables
 
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "deltaskip", *map(str.encode, arguments)]
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, check=True, timeout=60)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, check=True, timeout=TIME_LIMIT_SECONDS
+        )
         return done.stdout.decode()
 
     (tmp_path / "ö.csv").write_text("id,p\n1,ä\n2,日\n", encoding="utf-8")

@@ -14,6 +14,7 @@ import pytest
 from deltaskip import demo
 from deltaskip.errors import DeltaSkipError, StatisticsWarning
 from tests.cli.conftest import Run
+from tests.extent import TIME_LIMIT_SECONDS
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_with_spark_the_table_is_written_and_read_by_spark() -> None:
     program = "import sys; from deltaskip.cli import main; sys.exit(main())"
     # A process of its own: the session that the other Spark tests share must keep its JVM's settings.
     finished = subprocess.run(
-        [sys.executable, "-c", program, "demo", "--json"], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", program, "demo", "--json"], capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS
     )
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr == ""

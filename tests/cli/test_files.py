@@ -12,6 +12,7 @@ import pytest
 from deltaskip import demo
 from deltaskip.table.table import DeltaTable
 from tests.cli.conftest import Run
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.log.builder import TableBuilder as LogBuilder
 from tests.log.builder import add as log_add
 
@@ -149,7 +150,7 @@ def test_a_closed_pipe_is_quiet(customers: Path) -> None:
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=TIME_LIMIT_SECONDS) == 141
     assert errors == b""
 
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.extent import extent
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.reference.oracle import JARS
 from tests.reference.serving import server
 
 ROOT = Path(__file__).resolve().parents[2]
-TIME_LIMIT_SECONDS = extent(900, 3600)
 
 
 @pytest.fixture(scope="session")

@@ -105,8 +105,8 @@ def test_delta_spark_reads_commits_on_top_of_trees(written: Path, tmp_path: Path
 
 
 def test_the_scenarios_have_what_they_are_named_for(written: Path) -> None:
-    leaves = {name: [*(written / name / "metadata").glob("leaf-*.parquet")] for name in SCENARIOS}
-    assert len(leaves["leaves"]) > 5 and len(leaves["inside_commits"]) > 5
+    for name, settings in SCENARIOS.items():
+        assert len([*(written / name / "metadata").glob("leaf-*.parquet")]) > (5 if settings else 0), name
     entries = [pq.read_table(path) for path in (written / "inside_commits" / "metadata").glob("root-*.parquet")]
     infos = [info for table in entries for info in table["manifest_info"].to_pylist() if info]
     assert any(info["dv"] for info in infos), "no manifest has deleted entries"

@@ -14,8 +14,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import add_actions, remove_of, with_stats
-from tests.extent import some
-from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, answers_of
+from tests.extent import TIME_LIMIT_SECONDS, some
+from tests.reference.conftest import ROOT, answers_of
 from tests.reference.recipes import CHOSEN
 from tests.txn.tables import make_table
 from tests.txn.test_concurrent import COMMITS, PROCESSES

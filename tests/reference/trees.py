@@ -17,18 +17,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.extent import some
 from tests.reference.oracle import _defaults, session
 from tests.reference.rows import digest, plain_rows
 
 FEATURE, CATALOG = "adaptiveMetadata-preview", "catalogManaged"
 SETTINGS = "spark.databricks.delta.amt."
 ENTRIES, INLINE = f"{SETTINGS}entriesPerLeaf", f"{SETTINGS}largeCommitActionsCountThresholdForInlineManifestCommit"
-SCENARIOS: dict[str, dict[str, str]] = {
+_ALL: dict[str, dict[str, str]] = {
+    "inside_commits": {ENTRIES: "10", INLINE: "1"},
     "root": {},
     "leaves": {ENTRIES: "10"},
-    "inside_commits": {ENTRIES: "10", INLINE: "1"},
     "odd folder %20 é": {ENTRIES: "3"},
 }
+SCENARIOS = {name: _ALL[name] for name in some(_ALL, 2)}
 COLUMNS = "id BIGINT, s STRING, d DATE, part INT, `q r` STRING"
 PROPERTIES = {
     f"delta.feature.{FEATURE}": "supported",

@@ -24,10 +24,9 @@ from tests.change_feed.test_change_rows import FEED, VECTORS
 from tests.change_feed.test_changes_by_row_id import made, play, split, state
 from tests.dml.tables import rows
 from tests.each import refuses
-from tests.extent import extent, some
+from tests.extent import TIME_LIMIT_SECONDS, extent, some
 
 ROOT = Path(__file__).resolve().parents[2]
-TIME_LIMIT_SECONDS = 300
 
 pytestmark = [
     pytest.mark.spark,

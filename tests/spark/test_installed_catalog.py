@@ -25,6 +25,7 @@ from deltaskip.spark.session.session_settings import session_settings
 from tests import corpus
 from tests.corpus_digests import expected_rows
 from tests.each import each, refuses
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
@@ -732,7 +733,7 @@ print(spark.sql("SHOW NAMESPACES IN lake").count())
 def test_a_process_ends_that_has_neither_closed_its_catalog_nor_stopped_its_session(tmp_path: Path) -> None:
     ds.catalog(f"warehouse:{tmp_path}").create_namespace("db")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=True)
     assert found.stdout.split() == ["1"]
 
 

@@ -20,6 +20,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.spark.session.session_settings import session_settings
 from tests.each import each, refuses
+from tests.extent import TIME_LIMIT_SECONDS
 
 pytestmark = pytest.mark.spark
 
@@ -411,6 +412,6 @@ spark.stop()
 
 def test_a_merge_collects_no_source_that_the_driver_may_not_have(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _MERGE, str(tmp_path / "t")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     assert run.stdout.splitlines()[-1] == "found 25000 20000"

@@ -16,11 +16,10 @@ import pytest
 
 from deltaskip import DeltaTable, InvalidArgument, InvalidArgumentType, RowViolation
 from deltaskip.actions import decode_path
-from tests.extent import extent
+from tests.extent import TIME_LIMIT_SECONDS, extent
 from tests.spark.stream import APP, run
 
 ROOT = Path(__file__).resolve().parents[2]
-TIME_LIMIT_SECONDS = 300
 
 
 def make(folder: Path, files: int = 4) -> DeltaTable:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from tempfile import TemporaryDirectory
 
-from tests.extent import some
+from tests.extent import TIME_LIMIT_SECONDS, some
 from tests.sparkexpr.hostile import KINDS
 
 
@@ -32,7 +32,7 @@ def bounded(before: str, measured: str) -> None:
     """Check that a program takes less than a GB of memory after what comes before."""
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-c", PROGRAM.format(before=before, measured=measured), folder]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_SECONDS)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

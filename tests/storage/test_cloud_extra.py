@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.docs.generated import ROOT
+from tests.extent import TIME_LIMIT_SECONDS
 
 SCRIPT = """
 import json, sys, time, types
@@ -57,7 +58,7 @@ URIS = ["s3://b/t", "s3a://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t
 
 def test_every_door_names_the_packages_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), *URIS]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=TIME_LIMIT_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert len(told) == 6 * len(URIS) + 1

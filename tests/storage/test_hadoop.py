@@ -17,6 +17,7 @@ from deltaskip.storage.hadoop import HadoopStorage, file_infos, hadoop_errors
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage
 from tests.each import refuses
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
 
@@ -179,7 +180,7 @@ class TestHdfs:
     def test_of_eight_processes_one_creates_each_file(self, cluster: Cluster, made: tuple[HadoopStorage, str]) -> None:
         storage, root = made
         command = [sys.executable, "-c", RACERS, str(cluster.port), cluster.token, cluster.uri, root]
-        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=False)
         assert run.returncode == 0, run.stderr
         won = [(name, racer) for name, _, racer in (line.partition(" ") for line in run.stdout.splitlines())]
         assert sorted(name for name, _ in won) == sorted(map(str, range(RACES)))

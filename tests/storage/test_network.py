@@ -13,7 +13,7 @@ import pytest
 
 from tests import conftest
 from tests.docs.generated import ROOT
-from tests.extent import extent, some
+from tests.extent import TIME_LIMIT_SECONDS, extent, some
 
 pytest.importorskip("obstore")
 COMMAND = "import sys; from deltaskip.cli import main; sys.exit(main())"
@@ -44,7 +44,9 @@ def run(command: list[str], library: Path, folder: Path) -> tuple[subprocess.Com
     """The finished command, and the addresses of other machines that it tried to reach."""
     log = folder / "reached"
     environment = {**os.environ, "LD_PRELOAD": str(library), "REACHED": str(log), "HOME": str(folder)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=TIME_LIMIT_SECONDS, check=False
+    )
     return done, log.read_text().split() if log.exists() else []
 
 

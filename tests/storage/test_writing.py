@@ -19,6 +19,7 @@ from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.tree import files_below
 from tests.each import in_threads, refuses
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.noted import raising
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
@@ -226,7 +227,7 @@ def test_a_writer_killed_at_any_step_leaves_all_of_the_file_or_none(tmp_path: Pa
         for number in range(20):
             (tmp_path / f"x{number}").write_bytes(b"old")
     arguments = [sys.executable, "-c", KILLED, str(tmp_path / "x"), act]
-    run = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=TIME_LIMIT_SECONDS)
     steps = int(run.stdout)
     assert steps >= 5
     contents = [path.read_bytes() if (path := tmp_path / f"x{number}").exists() else None for number in range(steps)]

@@ -16,7 +16,7 @@ from threading import Lock
 import deltaskip as ds
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn.transaction import Transaction
-from tests.extent import extent
+from tests.extent import TIME_LIMIT_SECONDS, extent
 from tests.txn.tables import file, gone
 
 Act = Callable[[], object]
@@ -47,7 +47,7 @@ def steps_of(
     options = json.dumps({"most": extent(most, None), "passed_over": [*passed_over], "too_many": too_many})
     command = [sys.executable, "-m", "tests.txn.killed", begin.__module__, begin.__name__, options]
     command += map(str, arguments)
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     steps = run.stdout.splitlines()
     assert steps[-1] == "done"

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import deltaskip as ds
 from tests.builder import logged
-from tests.extent import extent
+from tests.extent import TIME_LIMIT_SECONDS, extent
 from tests.txn.tables import actions, make_table, paths
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESSES = extent(4, 8)
 COMMITS = int(os.environ.get("DELTASKIP_COMMITS", extent("4", "12")))
-TIME_LIMIT_SECONDS = 3600
 
 
 def test_every_commit_of_several_processes_is_there_once_and_in_order(tmp_path: Path) -> None:

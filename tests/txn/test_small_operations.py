@@ -23,6 +23,7 @@ from deltaskip.txn import commit_loop, turns
 from deltaskip.txn.commit_loop import CommitLoop
 from deltaskip.txn.transaction import Transaction
 from tests.each import refuses
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.noted import noted, raising
 
 Act = Callable[[DeltaTable], Any]
@@ -326,7 +327,7 @@ if child == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 """
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "t")], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "t")], check=True, timeout=TIME_LIMIT_SECONDS)
     assert [row[0] for row in rows(DeltaTable(tmp_path / "t"))][-3:] == [21, 22, 23]
 
 

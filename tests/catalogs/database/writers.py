@@ -16,6 +16,7 @@ import deltaskip.data_files.parquet_writer
 import deltaskip.txn.commit_loop  # noqa: F401
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.errors import DeltaSkipError
+from tests.extent import TIME_LIMIT_SECONDS
 
 Act = Callable[[SqlCatalog, int, int], Any]
 
@@ -80,7 +81,7 @@ def race(url: str, warehouse: str, act: str, turns: int, processes: int = 2) -> 
     ]
     for worker in workers:
         worker.start()
-    said = dict(queue.get(timeout=120) for _ in workers)
+    said = dict(queue.get(timeout=TIME_LIMIT_SECONDS) for _ in workers)
     for worker in workers:
         worker.join(30)
     return [[said[who][turn] for who in range(processes)] for turn in range(turns)]

@@ -12,7 +12,7 @@ from deltaskip import DeltaTable
 from deltaskip.data_files import encoding
 from deltaskip.settings import options
 from tests.dml.tables import ids_of, info_of, row_ids_of, rows_of
-from tests.extent import extent, some
+from tests.extent import TIME_LIMIT_SECONDS, extent, some
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, made
 from tests.txn.killed import copied, steps_of
 
@@ -57,7 +57,7 @@ def test_processes_that_append_delete_and_optimize_lose_no_row(tmp_path: Path, p
     ]  # fmt: skip
     found = []
     for each in running:
-        out, error = each.communicate(timeout=120)
+        out, error = each.communicate(timeout=TIME_LIMIT_SECONDS)
         assert each.returncode == 0, error
         found.append(json.loads(out))
     latest = DeltaTable(table.uri)

@@ -23,6 +23,7 @@ from deltaskip.sparkexpr.types import from_arrow, schema_to_json
 from deltaskip.stats import compute
 from tests import corpus
 from tests.each import refuses
+from tests.extent import TIME_LIMIT_SECONDS
 from tests.stats.rowwise import parsed
 
 pytestmark = pytest.mark.spark
@@ -185,7 +186,7 @@ def run_alone(code: str, *arguments: str, **environment: str) -> str:
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=TIME_LIMIT_SECONDS,
         check=False,
     )
     assert run.returncode == 0, run.stderr[-3000:]
