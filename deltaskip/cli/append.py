@@ -164,6 +164,7 @@ def _print_appended(done: Mapping[str, Any]) -> None:
 @command_line.input_options
 @command_line.txn_option("Change nothing if the table contains this version of the application or a later one.")
 @command_line.time_zone_option("Time zone of times without one.")
+@click.option("--dry-run", is_flag=True, help="Read the files, show what would be touched, and change nothing.")
 def _merge(
     source: command_line.CommandTable,
     files: tuple[str, ...],
@@ -174,6 +175,7 @@ def _merge(
     by_source: str,
     file_format: str | None,
     delimiter: str | None,
+    dry_run: bool,
     **chosen: Any,
 ) -> None:
     """Merge Parquet, CSV or JSON lines files into a table in one commit: update the rows that match, insert the others.
@@ -182,6 +184,7 @@ def _merge(
     enough, and new ones are added.
     """
     from deltaskip.cli.input_files import errors_of, input_files, progress
+    from deltaskip.cli.row_changes import show_plan
 
     opened = source.open()
     given = input_files(files, file_format, delimiter, opened.schema, chosen["time_zone"])
@@ -194,6 +197,9 @@ def _merge(
     if by_source == "delete":
         builder = builder.when_not_matched_by_source_delete()
     with errors_of(given), progress(given, not as_json and sys.stderr.isatty()):
+        if dry_run:
+            show_plan(builder.execute(dry_run=True), as_json)
+            return
         result = builder.execute()
     why = result.nothing_written
     done = {"table": opened.uri, "version": result.version, "metrics": dict(result.metrics), "nothing_written": why}

@@ -102,7 +102,7 @@ def _change_rows(
     text, table = predicate(where, params), source.open()
     change = change_of(table)
     if dry_run:
-        command_line.show(_planned(change(text, time_zone=time_zone, dry_run=True)), as_json, _print_plan)
+        show_plan(change(text, time_zone=time_zone, dry_run=True), as_json)
         return
     start = perf_counter()
     with ExitStack() as stack:
@@ -139,8 +139,9 @@ def _print_changed(done: Mapping[str, Any]) -> None:
     _print_cost(done["cost"])
 
 
-def _planned(plan: ChangePlan) -> dict[str, Any]:
-    return {
+def show_plan(plan: ChangePlan, as_json: bool) -> None:
+    """Show what --dry-run of a change of rows returns."""
+    planned = {
         "table": plan.table,
         "operation": plan.operation,
         "dry_run": True,
@@ -152,6 +153,7 @@ def _planned(plan: ChangePlan) -> dict[str, Any]:
         "files": plan.files.to_pylist(),
         "explain": plan.explain.to_dict(),
     }
+    command_line.show(planned, as_json, _print_plan)
 
 
 def _print_plan(done: Mapping[str, Any]) -> None:

@@ -193,6 +193,14 @@ def test_a_query_of_tables_in_a_catalog(run: Run, tmp_path: Path) -> None:
 def test_files_are_merged(run: Run, table: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("id,name\n2,two\n9,nine\n")
     evolve = ("--schema-mode", "merge")
+    planned = json.loads(run("merge", table, tmp_path / "new.csv", "--on", "id", *evolve, "--dry-run", "--json").out)
+    assert (planned["operation"], planned["dry_run"], planned["version"], planned["read"]["files"]) == (
+        "MERGE",
+        True,
+        1,
+        1,
+    )
+    assert "some rows may match" in run("merge", table, tmp_path / "new.csv", "--on", "id", *evolve, "--dry-run").out
     ran = run("merge", table, tmp_path / "new.csv", "--on", "id", *evolve)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out == "version 2: updated 1 row, deleted 0 rows, inserted 1 row\n"

@@ -123,7 +123,11 @@ def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, cat
     lake("INSERT INTO lake.db.made (id) VALUES (1)")
     assert lake("SELECT * FROM lake.db.made") == [(8, 1, None)]
     ds.DeltaTable.create(tmp_path / "there", "m INT").append([{"m": 5}])
-    lake(f"CREATE TABLE lake.db.there USING delta LOCATION '{tmp_path / 'there'}'")
+    there = f"LOCATION '{tmp_path / 'there'}'"
+    with pytest.raises(Exception, match="ZZZ"):
+        lake(f"CREATE TABLE lake.db.there USING delta PARTITIONED BY (m) {there}")
+    assert not catalog.table_exists("db.there")
+    lake(f"CREATE TABLE lake.db.there USING delta {there}")
     assert lake("SELECT m FROM lake.db.there") == [(5,)]
     lake("DROP TABLE lake.db.there")
     lake("ALTER TABLE lake.db.made RENAME TO lake.db.renamed")

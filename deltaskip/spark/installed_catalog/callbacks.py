@@ -22,6 +22,7 @@ from deltaskip.alter.table_changes import (
     UpdateColumnNullability,
 )
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
+from deltaskip.catalogs.located import EXTERNAL, LOCATION, PROVIDER
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.spark.installed_catalog.changelog import InstalledChangelog, clause_of
@@ -158,16 +159,13 @@ class SparkPlugin(Unmeasured, Proxy):
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
     def createTable(self, ident: Any, *given: Any) -> Any:
-        """TableCatalog: create an empty table."""
+        """TableCatalog: create an empty table, or register the one at a location of which nothing else is said."""
         name = self._named(ident)
         new = described(self.jvm, given)
         properties = new.properties
-        if (
-            not new.schema.fields
-            and properties.keys() <= {"location", "provider", "external"}
-            and "location" in properties
-        ):
-            return self._installed(name, self._catalog.register_table(name, properties["location"]))
+        says_more = new.schema.fields or new.partitions or properties.keys() - {LOCATION, PROVIDER, EXTERNAL}
+        if LOCATION in properties and not says_more:
+            return self._installed(name, self._catalog.register_table(name, properties[LOCATION]))
         return self._installed(name, self._catalog.create_table(name, new.schema, new.partitions, properties))
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
