@@ -124,8 +124,9 @@ def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, cat
     assert lake("SELECT * FROM lake.db.made") == [(8, 1, None)]
     ds.DeltaTable.create(tmp_path / "there", "m INT").append([{"m": 5}])
     there = f"LOCATION '{tmp_path / 'there'}'"
-    with pytest.raises(Exception, match="ZZZ"):
-        lake(f"CREATE TABLE lake.db.there USING delta PARTITIONED BY (m) {there}")
+    for layout in ("PARTITIONED BY (m)", "CLUSTER BY (m)"):
+        with pytest.raises(Exception, match="when the table schema is not defined"):
+            lake(f"CREATE TABLE lake.db.there USING delta {layout} {there}")
     assert not catalog.table_exists("db.there")
     lake(f"CREATE TABLE lake.db.there USING delta {there}")
     assert lake("SELECT m FROM lake.db.there") == [(5,)]

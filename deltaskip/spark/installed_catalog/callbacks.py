@@ -163,7 +163,8 @@ class SparkPlugin(Unmeasured, Proxy):
         name = self._named(ident)
         new = described(self.jvm, given)
         properties = new.properties
-        says_more = new.schema.fields or new.partitions or properties.keys() - {LOCATION, PROVIDER, EXTERNAL}
+        # Spark refuses partitioning and clustering without columns.
+        says_more = new.schema.fields or properties.keys() - {LOCATION, PROVIDER, EXTERNAL}
         if LOCATION in properties and not says_more:
             return self._installed(name, self._catalog.register_table(name, properties[LOCATION]))
         return self._installed(name, self._catalog.create_table(name, new.schema, new.partitions, properties))
