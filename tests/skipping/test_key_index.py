@@ -274,7 +274,7 @@ def test_a_damaged_part_is_never_believed(tmp_path: Path) -> None:
     place = part_of(tmp_path / "t")
     whole = place.read_bytes()
     made = random.Random(seed())
-    spots = sorted({*made.sample(range(len(whole)), extent(60, 400)), *range(len(whole) - 36, len(whole))})
+    spots = sorted({*made.sample(range(len(whole)), extent(30, 400)), *range(len(whole) - 36, len(whole))})
     cut = [whole[:n] for n in (0, 1, 35, 36, len(whole) // 2, len(whole) - 1)]
     changed = [whole[:n] + bytes([whole[n] ^ (1 << made.randrange(8))]) + whole[n + 1 :] for n in spots]
     for data in (*cut, *changed, whole + b"x", whole[1:] + b"x", whole[:400] + whole[404:] + bytes(4)):
