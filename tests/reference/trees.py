@@ -59,8 +59,8 @@ def written(spark: Any, name: str, folder: Path) -> None:
     rows = "id, concat('s', id) AS s, date_add(DATE '2024-01-01', CAST(id AS INT)) AS d, CAST(id % 3 AS INT) AS part"
     odd = "CASE WHEN id % 2 = 0 THEN 'a b/%' END AS `q r`"
     spark.conf.set("spark.sql.files.maxRecordsPerFile", "10")
-    for start in range(0, 360, 60):
-        spark.sql(f"INSERT INTO {table} SELECT {rows}, {odd} FROM range({start}, {start + 60})")
+    for start in range(0, 360, 120):
+        spark.sql(f"INSERT INTO {table} SELECT {rows}, {odd} FROM range({start}, {start + 120})")
     spark.sql(f"DELETE FROM {table} WHERE id IN (3, 4, 125)")
     spark.sql(f"DELETE FROM {table} WHERE id < 60 AND part = 0")
     spark.sql(f"UPDATE {table} SET s = 'changed' WHERE id IN (4, 5, 125, 126, 341)")
