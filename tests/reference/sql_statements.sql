@@ -34,8 +34,10 @@ INSERT OVERWRITE q.t PARTITION (p = 5) SELECT 104, 'static', NULL
 SELECT * FROM q.t
 CREATE TABLE q.s USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name') AS SELECT id, p, 'source' AS s FROM q.t WHERE id < 12
 MERGE INTO q.t USING q.s ON t.id = s.id WHEN MATCHED AND s.id = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET t.s = s.s, st = NULL
+-- both: which rows are copied depends on the files of earlier statements
 MERGE INTO q.t AS x USING (SELECT id + 500 AS id, p, s FROM q.s) AS y ON x.id = y.id WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (y.id, y.p, y.s) WHEN NOT MATCHED BY SOURCE AND x.id = 104 THEN DELETE
 MERGE INTO q.t USING q.s ON t.p = s.p WHEN MATCHED THEN UPDATE SET s = 'twice'
+-- both: which rows are copied depends on the files of earlier statements
 MERGE WITH SCHEMA EVOLUTION INTO q.s AS t USING (SELECT 2L AS id, 1 AS p, 'new' AS s, 5 AS extra) AS u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *
 SELECT * FROM q.t
 SELECT * FROM q.s
@@ -58,6 +60,7 @@ SHOW TBLPROPERTIES q.t ('nothing')
 DESCRIBE DETAIL q.t
 DESCRIBE HISTORY q.t
 DESCRIBE HISTORY q.t LIMIT 2
+-- both: the files of earlier statements are others
 OPTIMIZE q.t
 OPTIMIZE q.t WHERE p = 1
 OPTIMIZE q.t WHERE id = 1
@@ -70,7 +73,7 @@ SELECT * FROM q.t
 CREATE TABLE q.k SHALLOW CLONE q.t VERSION AS OF 2
 SELECT * FROM q.k
 CREATE TABLE q.c (a INT, b STRING) USING delta CLUSTER BY (a)
--- both: delta-spark does not show the clustering columns here
+-- catalog: delta-spark does not show the clustering columns here
 DESCRIBE q.c
 INSERT INTO q.c SELECT id, 'c' FROM range(10)
 OPTIMIZE q.c
@@ -80,11 +83,14 @@ SELECT * FROM q.c
 REPLACE TABLE q.none (a INT) USING delta
 COMMENT ON TABLE q.c IS 'a comment'
 CREATE TABLE q.g (a INT, b INT GENERATED ALWAYS AS (a + 1), i BIGINT GENERATED ALWAYS AS IDENTITY) USING delta
+-- refused: Spark has no values of identity columns
 INSERT INTO q.g (a) VALUES (1), (2)
 INSERT INTO q.g (a, b) VALUES (1, 7)
 SELECT a, b FROM q.g
+-- both: delta-spark names the operation TRUNCATE, and has no number of rows
 TRUNCATE TABLE q.c
 SELECT * FROM q.c
+-- both: the history has TRUNCATE TABLE
 ALTER TABLE q.c RENAME TO q.renamed
 SHOW TABLES IN q
 DROP TABLE q.renamed
@@ -213,7 +219,9 @@ INSERT INTO g.defaults BY NAME SELECT 4 AS id
 SELECT * FROM g.defaults
 UPDATE g.defaults SET s = DEFAULT, n = 9 WHERE id = 2
 UPDATE g.defaults SET d = DEFAULT WHERE d IS NULL
+-- both: delta-spark has an internal error
 MERGE INTO g.defaults t USING (SELECT 1 AS id UNION ALL SELECT 9) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET s = DEFAULT, n = 0 WHEN NOT MATCHED THEN INSERT (id, s) VALUES (s.id, DEFAULT)
+-- both: it has the rows of that MERGE
 SELECT * FROM g.defaults
 ALTER TABLE g.defaults ALTER COLUMN s SET DEFAULT 'other'
 ALTER TABLE g.defaults ALTER COLUMN d DROP DEFAULT
@@ -310,6 +318,7 @@ COMMENT ON TABLE a.t IS NULL
 ALTER TABLE a.t REPLACE COLUMNS (id INT, s STRING)
 ALTER TABLE a.t SET LOCATION '/nowhere'
 ALTER TABLE a.t ADD PARTITION (id = 1)
+-- both: the history lacks commits without effect
 ALTER TABLE a.t RENAME TO a.u
 SELECT count(*) FROM a.t
 SELECT count(*) FROM a.u
