@@ -87,7 +87,8 @@ class ScanResolver(LazyFrameResolver):
         paths = hadoop_paths(snapshot.table_root, files["uri"]).to_pylist()
         options: dict[str, Any] = {"extra_columns": "ignore", "glob": False, "hive_partitioning": False}
         found = polars.scan_parquet(paths, schema=self._schema, **options)
-        return found if limit is None or filters else found.head(limit)
+        # a hint, which is beyond the numbers of rows for slice(1): Polars takes its rows from these again
+        return found if limit is None or filters or limit >> 32 else found.head(limit)
 
 
 def _is_plain(field: t.StructField) -> bool:

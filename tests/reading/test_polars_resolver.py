@@ -85,6 +85,8 @@ def test_filters_have_the_rows_that_they_have_of_a_frame_in_memory(tmp_path: Pat
             assert str(orders[0].collect().rows()) == str(orders[1].rows()), name
     for number, kept in ((0, 0), (3, 3), (10**6, eager.height)):
         assert lazy.head(number).collect().equals(eager.head(number))
+        assert lazy.slice(number).collect().equals(eager.slice(number))
+        assert lazy.slice(number, 2**32 - 1).collect().equals(eager.slice(number))
         assert lazy.with_row_index().filter(pl.col("index") < number).collect().height == kept
         assert lazy.head(number).filter(pl.col("b")).collect().equals(eager.head(number).filter(pl.col("b")))
     assert lazy.filter(pl.col("k") == 7).collect().height == 0
