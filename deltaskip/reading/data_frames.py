@@ -58,7 +58,7 @@ def _frames(
     """
     names = list(scan.paths_by_name) if columns is None else columns
     limited = rows is not None or scan.limit is not None
-    pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
+    pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)[0]
     narrowed = scan.narrowed(names, pushed)
     note = scan.note_metrics
     if rows is None:

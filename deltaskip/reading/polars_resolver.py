@@ -76,7 +76,8 @@ class ScanResolver(LazyFrameResolver):
     ) -> polars.LazyFrame:
         """Return the rows of the files that can match the filters. Polars applies the filters to them again."""
         scan, counts = self._scan, ReadCounts()
-        pushed = pushed_polars_filter(scan, reduce(and_, [each.expr for each in filters])) if filters else None
+        given = [each.expr for each in filters]
+        pushed, exact = pushed_polars_filter(scan, reduce(and_, given)) if given else (None, True)
         files = scan.narrowed(None, pushed).files(columns=["uri", "size"])
         counts.plan_ends()
         counts.add(len(files), 0)
@@ -86,8 +87,11 @@ class ScanResolver(LazyFrameResolver):
             return polars.LazyFrame(schema=self._schema)
         paths = hadoop_paths(snapshot.table_root, files["uri"]).to_pylist()
         options: dict[str, Any] = {"extra_columns": "ignore", "glob": False, "hive_partitioning": False}
+        # Polars skips row groups by the bounds of expressions, such as y + 1, also where values wrap around.
+        options["use_statistics"] = exact
         found = polars.scan_parquet(paths, schema=self._schema, **options)
-        return found if limit is None or filters else found.head(limit)
+        # a hint, which is beyond the numbers of rows for slice(1): Polars takes its rows from these again
+        return found if limit is None or filters or limit >> 32 else found.head(limit)
 
 
 def _is_plain(field: t.StructField) -> bool:

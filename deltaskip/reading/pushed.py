@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan
 
 
-def pushed_polars_filter(scan: TableScan, expression: Any) -> n.Node | None:
-    """Return a predicate that is TRUE for every row of a scan for which a Polars expression is; None if unknown."""
+def pushed_polars_filter(scan: TableScan, expression: Any) -> tuple[n.Node | None, bool]:
+    """Return a predicate that is TRUE where a Polars expression is, of the rows of a scan, and whether it is exact.
+
+    An exact predicate is TRUE for no other row. The predicate is None if none is known.
+    """
     try:
-        translation = PolarsTranslation(scan.snapshot.schema, scan.paths_by_name)
-        return translation.superset(polars_tree(expression))
+        translation, tree = PolarsTranslation(scan.snapshot.schema, scan.paths_by_name), polars_tree(expression)
+        try:
+            return translation.node(tree), True
+        except Inexact:
+            return translation.superset(tree), False
     except (Inexact, RecursionError):
-        return None
+        return None, False
 
 
 @dataclass(frozen=True, slots=True)
