@@ -349,7 +349,8 @@ class _Parsed:
         state = java_state(spark)
         view: Any = java_view(spark)
         self._parser = state.sqlParser()
-        self._of_session = state.functionRegistry()
+        # Its registry of functions takes other names from Spark 4.2 on.
+        self._of_session = state.catalog()
         self._built_in = view.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()
         self._identifier = view.org.apache.spark.sql.catalyst.FunctionIdentifier
 
@@ -378,7 +379,7 @@ class _Parsed:
         if name in _REFUSED or [part.lower() for part in parts[:-1]] not in ([], *_BUILT_IN):
             return False
         known = self._built_in.lookupFunction(self._identifier(name))
-        found = self._of_session.lookupFunction(self._identifier(name))
+        found = self._of_session.lookupBuiltinOrTempFunction(name)
         return bool(known.isDefined() and found.isDefined() and known.get().equals(found.get()))
 
 

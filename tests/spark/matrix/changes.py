@@ -21,9 +21,9 @@ def rows_to_write(session: Session) -> None:
 
     schema = parse_columns(
         "id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 5), n TINYINT NOT NULL, s VARCHAR(3) DEFAULT 'x', "
-        "twice INT GENERATED ALWAYS AS (n * 2), tags ARRAY<STRUCT<k: SMALLINT>>"
+        "twice INT GENERATED ALWAYS AS (abs(n * 2)), tags ARRAY<STRUCT<k: SMALLINT>>"
     )
-    properties = TableProperties({"delta.constraints.small": "n < 100"}, "/data/t")
+    properties = TableProperties({"delta.constraints.small": "abs(n) < 100"}, "/data/t")
     plan = plan_rows(schema, properties, parse_columns("N BIGINT, tags ARRAY<STRUCT<K: INT>>"))
 
     def stored(number: int) -> Any:
