@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 3_750,
     "schema": 400,
     "skipping": 7_950,
-    "spark": 14_750,
+    "spark": 14_800,
     "sparkexpr": 16_250,
     "statements": 1_700,
     "stats": 3_300,

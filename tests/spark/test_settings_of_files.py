@@ -387,6 +387,31 @@ def test_deletion_vectors_are_read_and_written_with_the_other_parquet_source(spa
     assert [row.id for row in found] == [0, 1, 2, 5, 6, 7, 8]
 
 
+@pytest.mark.usefixtures("found_by_a_job")
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_changes_find_their_rows_where_groups_do_not_keep_their_columns(
+    spark: Any, tmp_path: Path, vectors: str
+) -> None:
+    properties = {"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": "true"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, v INT, p STRING", ["p"], properties=properties)
+    ids = list(range(8))
+    table.append(pa.table({"id": ids, "v": pa.array(ids, pa.int32()), "p": ["a", "b"] * 4}))
+    source = spark.createDataFrame([(1, 100), (9, 900)], "id BIGINT, v INT")
+    with session_settings(spark, {"spark.sql.retainGroupColumns": "false"}):
+        assert table.delete("id % 4 = 3", spark=spark).metrics["numDeletedRows"] == 2
+        assert table.update({"v": "v + 10"}, "id IN (2, 4)", spark=spark).metrics["numUpdatedRows"] == 2
+        merge = table.merge(source, "target.id = source.id", spark=spark)
+        merge = merge.when_matched_update({"v": "source.v"}).when_not_matched_insert(
+            {"id": "source.id", "v": "source.v"}
+        )
+        merge.when_not_matched_by_source_delete("target.id = 0").execute()
+        twice = table.merge(source.union(source), "target.id = source.id", spark=spark)
+        with pytest.raises(ds.AmbiguousMerge, match="id"):
+            twice.when_matched_update({"v": "source.v"}).execute()
+    rows = table.scan().to_arrow().sort_by("id").to_pylist()
+    assert [(row["id"], row["v"]) for row in rows] == [(1, 100), (2, 12), (4, 14), (5, 5), (6, 6), (9, 900)]
+
+
 _MERGE = """
 import sys
 import numpy as np

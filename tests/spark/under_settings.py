@@ -44,7 +44,7 @@ ODD_SETTINGS = {
     "spark.sql.legacy.castComplexTypesToString.enabled": "true",
     "spark.sql.legacy.timeParserPolicy": "LEGACY", "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true", "spark.sql.ansi.enforceReservedKeywords": "true",
-    "spark.sql.caseSensitive": "true",
+    "spark.sql.caseSensitive": "true", "spark.sql.retainGroupColumns": "false",
 }  # fmt: skip
 OTHER_SETTINGS = [
     {**NTZ, "spark.sql.variable.substitute": "false", "spark.sql.preserveCharVarcharTypeInfo": "true",

@@ -35,7 +35,7 @@ from deltaskip.spark.dml.persisted_rows import (
     target_rows,
 )
 from deltaskip.spark.dml.spark_execution import SparkExecution
-from deltaskip.spark.read.bitmaps import BLOCK_ROWS, positions_of_blocks
+from deltaskip.spark.read.bitmaps import BLOCK_ROWS, grouped, positions_of_blocks
 from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.read.parquet_scans import with_values_of_files
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
@@ -48,7 +48,6 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 _TARGET = "__deltaskip_target"
 _CLAUSE = "__deltaskip_clause"
-_BLOCK = "__deltaskip_block"
 _PATH = "__deltaskip_target_path"
 _BASE = "__deltaskip_target_base"
 
@@ -334,12 +333,13 @@ class MergedFrames:
         has_source = F.col(SOURCE_ROW).isNotNull()
         bit = F.col(POSITION) % BLOCK_ROWS
         kinds = {action: join.numbers(action=action) for action in ("delete", "update")}
-        found = changed.groupBy(F.col(FILE), F.expr(f"{POSITION} DIV {BLOCK_ROWS}").alias(_BLOCK)).agg(
+        aggregates = (
             F.count(F.when(has_source, 1)),
             F.bitmap_count(F.bitmap_construct_agg(F.when(has_source, bit))),
             *(_bits(F.col(_CLAUSE).isin(*members), bit) for members in kinds.values()),
             *(F.count(F.when(F.col(_CLAUSE) == number, 1)) for number in numbers),
         )
+        found = grouped(changed, [F.col(FILE), F.expr(f"{POSITION} DIV {BLOCK_ROWS}")], aggregates)
         spark = self._source.session
         with row_errors_named(spark, self._table), described_jobs(spark, f"merge into {self._table}"):
             try:
@@ -367,8 +367,9 @@ class MergedFrames:
 
     def _example(self, changed: DataFrame) -> Mapping[str, object]:
         """The values of the ON condition's columns for a target row that several source rows match."""
-        rows = changed.where(F.col(SOURCE_ROW).isNotNull()).groupBy(FILE, POSITION).count().where("count > 1")
-        first = rows.head()
+        matched = changed.where(F.col(SOURCE_ROW).isNotNull())
+        rows = grouped(matched, [F.col(FILE), F.col(POSITION)], [F.count(F.lit(1)) > 1])
+        first = rows.where(F.col(rows.columns[-1])).head()
         if first is None or not self._join.keys:
             return {}
         file = self._join.files.listed.slice(first[0], 1)

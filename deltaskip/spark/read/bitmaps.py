@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.dml.positions import RowPositions
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
-_BLOCK = "__deltaskip_block"
-_BITS = "__deltaskip_bits"
-_KIND = "__deltaskip_kind"
 BLOCK_ROWS = 32768
 """Rows that one value of bitmap_construct_agg covers, a bit for each."""
 
@@ -36,13 +33,20 @@ def collected_positions(
     """
     found: dict[str, list[list[tuple[int, Any]]]] = {each: [[] for _ in range(files)] for each in kinds}
     [only, *_] = kinds
-    block = F.expr(f"{position} DIV {BLOCK_ROWS}").alias(_BLOCK)
-    bits = F.bitmap_construct_agg(F.col(position) % BLOCK_ROWS).alias(_BITS)
+    block = F.expr(f"{position} DIV {BLOCK_ROWS}")
+    bits = F.bitmap_construct_agg(F.col(position) % BLOCK_ROWS)
     of_kind = F.lit(only) if kind is None else F.col(kind)
-    for row in frame.groupBy(of_kind.alias(_KIND), F.col(file), block).agg(bits).collect():
+    for row in grouped(frame, [of_kind, F.col(file), block], [bits]).collect():
         if row[0] in found:
             found[row[0]][row[1]].append((row[2], row[3]))
     return {each: RowPositions(map(_positions, blocks)) for each, blocks in found.items()}
+
+
+def grouped(frame: DataFrame, keys: Sequence[Column], aggregates: Sequence[Column]) -> DataFrame:
+    """Return a row for each group: its keys, then the aggregates, also where spark.sql.retainGroupColumns is false."""
+    named = [each.alias(f"__deltaskip_{n}") for n, each in enumerate((*map(F.min, keys), *aggregates))]
+    by = (key.alias(f"__deltaskip_key_{n}") for n, key in enumerate(keys))
+    return frame.groupBy(*by).agg(*named).select(*(f"__deltaskip_{n}" for n in range(len(named))))
 
 
 def positions_of_blocks(files: int, blocks: Iterable[tuple[int, int, Any]]) -> RowPositions:
