@@ -15,10 +15,11 @@
 #    1e-8 -Infinity
 #    1e-10 0.00005316734313964844
 set -euo pipefail
+APACHE_ARROW_VERSION=21.2.0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-npm install --silent --no-audit --no-fund apache-arrow@21.2.0
+npm install --silent --no-audit --no-fund "apache-arrow@$APACHE_ARROW_VERSION"
 cat > half.mjs <<'JS'
 import { Float16, vectorFromArray } from 'apache-arrow'
 

@@ -12,6 +12,8 @@
 #    1969-12-31 23:00 hamba 1970-01-01 goavro 1970-01-01
 #    1950-06-15 12:00 hamba 1950-06-16 goavro 1950-06-16
 set -euo pipefail
+AVRO_VERSION=2.31.0
+GOAVRO_VERSION=2.15.0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -53,14 +55,14 @@ func main() {
 	}
 }
 GO
-cat > go.mod <<'MOD'
+cat > go.mod <<MOD
 module findings
 
 go 1.24
 
 require (
-	github.com/hamba/avro/v2 v2.31.0
-	github.com/linkedin/goavro/v2 v2.15.0
+	github.com/hamba/avro/v2 v$AVRO_VERSION
+	github.com/linkedin/goavro/v2 v$GOAVRO_VERSION
 )
 MOD
 go mod tidy 2>log || { cat log; exit 1; }

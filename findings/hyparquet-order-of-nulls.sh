@@ -14,10 +14,12 @@
 #    doubles: 2,NaN,1,NaN,0.5
 #    without NULL: a,b,c,d
 set -euo pipefail
+HYPARQUET_VERSION=1.33.0
+HYPARQUET_WRITER_VERSION=0.17.0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-npm install --silent --no-audit --no-fund hyparquet@1.33.0 hyparquet-writer@0.17.0
+npm install --silent --no-audit --no-fund "hyparquet@$HYPARQUET_VERSION" "hyparquet-writer@$HYPARQUET_WRITER_VERSION"
 cat > order.mjs <<'JS'
 import { asyncBufferFromFile, parquetQuery } from 'hyparquet'
 import { parquetWriteFile } from 'hyparquet-writer'

@@ -12,6 +12,7 @@
 #    time.Time 1970-01-01: days 0, should be 0
 #    int32 19724: 2024-01-02
 set -euo pipefail
+PARQUET_GO_VERSION=0.32.0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -52,12 +53,12 @@ func main() {
 	fmt.Printf("int32 19724: %s\n", read[0].Day.Format(time.DateOnly))
 }
 GO
-cat > go.mod <<'MOD'
+cat > go.mod <<MOD
 module findings
 
 go 1.24
 
-require github.com/parquet-go/parquet-go v0.32.0
+require github.com/parquet-go/parquet-go v$PARQUET_GO_VERSION
 MOD
 go mod tidy 2>log || { cat log; exit 1; }
 go run . > found
