@@ -24,7 +24,7 @@ LIMITS: dict[str, int] = {
     "delta": 1_800,
     "dml": 5_360,
     "features": 1_300,
-    "kernels": 6_800,
+    "kernels": 6_950,
     "log": 8_800,
     "maintenance": 8_250,
     "reading": 7_350,

@@ -230,6 +230,7 @@ cdef class ParquetFiles:
     cdef int _check(self, File* file, int64_t leaf, RowTaker taker) noexcept nogil:
         """Check that a file has a column chunk of the rows to take."""
         cdef Chunk* chunk
+        cdef bint strings = taker.views is not None or taker.dictionary.codes
         if file.fault:
             return file.fault
         if not 0 <= leaf < file.chunks:
@@ -237,7 +238,7 @@ cdef class ParquetFiles:
         chunk = <Chunk*>self.chunks.data + file.first_chunk + leaf
         if chunk.values != file.rows:
             return COUNT
-        if not _has_width(chunk.kind, taker.int96, 0 if taker.views or taker.codes else taker.width):
+        if not _has_width(chunk.kind, taker.form.int96, 0 if strings else taker.form.width):
             return HEADER
         # pyarrow raises an error for other numbers of levels than those of the column.
         if chunk.repetitions > 1 or (chunk.definitions and chunk.definitions != 1 + taker.optional):

@@ -1,10 +1,10 @@
 """Decoding of Parquet column chunks: of all their rows, or of some, for which only these values are copied.
 
-The columns are not nested, and their pages are plain or have a dictionary. All bytes are untrusted: each is read
-through a checked cursor, and what violates the format, or is encoded in another way, raises ValueError, after which
-another reader has to be asked. A page of which a row is taken is checked as a whole: it has as many levels, values and
-bytes as its header says, and every index is one of the dictionary, so that the row is the one that decoding the whole
-page would give. Of pages without a row to take, only the headers are read.
+Pages are plain or have a dictionary. All bytes are untrusted: each is read through a checked cursor, and what violates
+the format, or is encoded in another way, raises ValueError, after which another reader has to be asked. A page of which
+a row is taken is checked as a whole: it has as many levels, values and bytes as its header says, and every index is one
+of the dictionary, so that the row is the one that decoding the whole page would give. Of pages without a row to take,
+only the headers are read.
 # Parquet, Data Pages; Parquet Encodings: Plain, Dictionary, and Run Length Encoding / Bit-Packing Hybrid
 """
 
@@ -18,8 +18,8 @@ from deltaskip.kernels.byte_cursor cimport (
     ACCESS, CODEC, COUNT, ENCODING, FINE, HEADER, INDEX, LONG, NUMBER, ORDER, OTHER, SHORT, TEXT, WIDTH,
     Cursor, cursor_over, pass_by, pass_bytes,
 )
-from deltaskip.sparkexpr.kernels.byte_order cimport byteswap64
 from deltaskip.kernels.parquet_compression cimport UNCOMPRESSED, ZSTD, PagesAhead, decompressed, is_known
+from deltaskip.kernels.parquet_dictionary cimport Dictionary
 from deltaskip.kernels.parquet_headers cimport (
     DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, PageHeader, read_page_header,
 )
@@ -28,38 +28,25 @@ from deltaskip.kernels.parquet_hybrid cimport (
     ends_at,
     hybrid_of,
     item_at,
-    items_to,
     level_at,
     next_run,
     packed_item,
     pass_items,
     pass_levels,
-    popcount32,
     whole_words,
 )
-from deltaskip.sparkexpr.kernels.utf8_check cimport ASCII, BYTES, UTF8, Texts, are_texts, kind_of
+from deltaskip.kernels.parquet_levels cimport NestedLevels, clear_nulls, sized_levels
+from deltaskip.kernels.parquet_values cimport convert_value
+from deltaskip.kernels.parquet_views cimport AT_ONCE, VIEW, StringViews
+from deltaskip.sparkexpr.kernels.utf8_check cimport are_texts
 
 __all__ = ["CODECS", "RowTaker"]
 
 cdef enum:
-    AT_ONCE = 16            # bytes
-    VIEW = 16               # bytes of a view of Arrow: length, and the bytes themselves or their prefix, buffer and place
-    INLINE = 12             # the most bytes that a view has itself
-    EPOCH_DAY = 2440588     # the Julian day of 1970-01-01
     MOST_SPARE = 16         # buffers that are kept, and bytes of each
     MOST_SPARE_BYTES = 4 << 20
-    PIECE_BYTES = 1 << 20   # bytes that are reserved for strings of views, if a page has fewer
     AT_A_TIME = 256         # strings for which room is reserved at once
     SHORT_BYTES = 256       # bytes of each, at most
-
-cdef uint64_t MICROS_OF_DAY = 86_400_000_000
-
-# By length: the bits of the first four bytes, and of the next eight, that a view has.
-cdef uint32_t[13] HEADS
-cdef uint64_t[13] TAILS
-for _size in range(13):
-    HEADS[_size] = (1 << 8 * min(_size, 4)) - 1
-    TAILS[_size] = (1 << 8 * max(_size - 4, 0)) - 1
 
 CODECS: Mapping[str, int] = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
@@ -162,27 +149,25 @@ cdef class RowTaker:
             raise ValueError("only byte arrays are taken as numbers of entries, or as views")
         if views and positions is not None:
             raise ValueError("views are taken of all rows")
-        self.nested = defined >= 0
-        if self.nested:
+        self.optional, self.most_bytes = optional, most_bytes
+        self.dictionary = Dictionary.__new__(Dictionary)
+        self.dictionary.text, self.dictionary.codes, self.dictionary.most_bytes = self.text, codes, most_bytes
+        self.has_dictionary = False
+        if defined >= 0:
             if positions is not None or codes or not 0 <= slot <= defined < 256 or optional != (defined > 0):
                 raise ValueError("these are no levels, or not all rows are taken")
-            self.defined, self.slot, self.repetition_bits = defined, slot, repeated
-            self.definition_bits = 0
-            while defined >> self.definition_bits:
-                self.definition_bits += 1
-            self.definitions, self.repetitions = ByteBuffer(), ByteBuffer()
-            check(self.definitions.reserve(rows))
-            check(self.repetitions.reserve(rows if repeated else 0))
-        self.codes, self.views = codes, views
+            self.nested = NestedLevels(rows, defined, slot, repeated)
         if codes:
             width = out_width = 4
-            self.identity, self.text_offsets, self.texts = ByteBuffer(), ByteBuffer(), ByteBuffer()
         if views:
             width = out_width = VIEW
-            self.pieces = []
-        self.int96 = width == -2
-        if self.int96:
+            self.views = self.dictionary.views = StringViews.__new__(StringViews)
+            self.views.text, self.views.most_bytes = self.text, most_bytes
+        self.form.int96 = width == -2
+        if self.form.int96:
             width, out_width, big_endian = 12, 8, False
+        self.form.width, self.form.out_width, self.form.big_endian = width, out_width, big_endian
+        self.dictionary.form = self.form
         self.positions = NULL
         self.every = positions is None
         self.count = self.chunk_rows = rows
@@ -192,14 +177,9 @@ cdef class RowTaker:
                 raise ValueError("these are not positions")
             self.positions = <const int64_t*>self.rows.view.buf
             self.count = self.rows.view.len // 8
-        self.done = self.first_row = self.entries = self.nulls = 0
-        self.longest = self.used = self.taken_bytes = self.piece_bytes = self.pieces_count = 0
-        self.has_dictionary = False
-        self.width, self.out_width, self.big_endian, self.optional = width, out_width, big_endian, optional
-        self.most_bytes = most_bytes
-        self.starts, self.dictionary_page, self.page = _scratch(), _scratch(), _scratch()
+        self.done = self.first_row = self.nulls = 0
+        self.dictionary.starts, self.dictionary.page, self.page = _scratch(), _scratch(), _scratch()
         self.ahead = PagesAhead.__new__(PagesAhead)
-        self.converted = not views and width > 0 and (width != out_width or big_endian or self.int96)
         self.validity = zeros((self.count + 7) >> 3)
         self.valid = self.validity.data
         memset(self.valid, 0xFF, self.validity.size)
@@ -235,7 +215,7 @@ cdef class RowTaker:
         with nogil:
             if first_row < 0:
                 fault = self.take(chunk, values, codec)
-            elif self.every and first_row != (self.first_row if self.nested else self.done):
+            elif self.every and first_row != (self.first_row if self.nested is not None else self.done):
                 fault = ORDER
             else:
                 self.first_row = first_row
@@ -251,10 +231,10 @@ cdef class RowTaker:
             ValueError: A row was not in the pages.
         """
         cdef HeldBytes held
-        if self.done != self.count and not (self.nested and self.first_row == self.count):
+        if self.done != self.count and not (self.nested is not None and self.first_row == self.count):
             raise ValueError("rows are missing in the pages")
         validity = pa.py_buffer(self.validity) if self.nulls else None
-        if self.width == 0 and self.values.capacity <= MOST_SPARE_BYTES:
+        if self.form.width == 0 and self.values.capacity <= MOST_SPARE_BYTES:
             self.fixed = pa.allocate_buffer(self.values.size)
             held = HeldBytes(self.fixed)
             if self.values.size:
@@ -263,12 +243,12 @@ cdef class RowTaker:
             self.values = None
         # In this order the next RowTaker gets each for what it was.
         _keep(self.page)
-        _keep(self.dictionary_page)
-        _keep(self.starts)
-        self.starts = self.dictionary_page = self.page = ByteBuffer.__new__(ByteBuffer)
+        _keep(self.dictionary.page)
+        _keep(self.dictionary.starts)
+        self.dictionary.starts = self.dictionary.page = self.page = ByteBuffer.__new__(ByteBuffer)
         self.has_dictionary = False
-        if self.views:
-            return validity, self.fixed, *self._pieces_taken()
+        if self.views is not None:
+            return validity, self.fixed, *self.views.taken()
         values = pa.py_buffer(self.values) if self.fixed is None else self.fixed
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), values
 
@@ -277,7 +257,7 @@ cdef class RowTaker:
 
         Without levels of repetition they are empty. The buffers of `finish` may be longer than the slots.
         """
-        return self.done, pa.py_buffer(self.definitions), pa.py_buffer(self.repetitions)
+        return self.done, pa.py_buffer(self.nested.definitions), pa.py_buffer(self.nested.repetitions)
 
     def entries_taken(self) -> tuple[pa.Buffer, pa.Buffer]:
         """Return the buffers of the entries of the dictionaries, of which codes were taken: offsets and bytes.
@@ -285,38 +265,9 @@ cdef class RowTaker:
         Raises:
             ValueError: There is no dictionary.
         """
-        if not self.codes or self.text_offsets.size == 0:
+        if not self.dictionary.codes or self.dictionary.text_offsets.size == 0:
             raise ValueError("there is no dictionary")
-        return pa.py_buffer(self.text_offsets), pa.py_buffer(self.texts)
-
-    cdef list _pieces_taken(self):
-        """The buffers of strings of views, the last without what is not used of it."""
-        if self.pieces_count:
-            self._end_piece()
-        return self.pieces
-
-    cdef void _end_piece(self) except *:
-        """Leave out what is not used of the last piece, which cannot be made smaller while it is held."""
-        self.piece = None
-        self.pieces[self.pieces_count - 1].resize(self.used, shrink_to_fit=2 * self.used < self.piece_bytes)
-
-    cdef int _reserve_piece(self, int64_t size) noexcept nogil:
-        """Have a piece with room for so many bytes of strings of views, behind `used`."""
-        if self.pieces_count and self.piece_bytes - self.used >= size:
-            return FINE
-        with gil:
-            try:
-                if self.pieces_count:
-                    self._end_piece()
-                self.piece_bytes = max(size, <int64_t>PIECE_BYTES)
-                buffer = pa.allocate_buffer(self.piece_bytes, resizable=True)
-                self.pieces.append(buffer)
-                self.piece = HeldBytes(buffer)
-            except (MemoryError, pa.ArrowException):
-                return NO_MEMORY
-        self.used = 0
-        self.pieces_count += 1
-        return FINE
+        return pa.py_buffer(self.dictionary.text_offsets), pa.py_buffer(self.dictionary.texts)
 
     cdef bint wanted(self, int64_t values) noexcept nogil:
         """Whether one of the rows to take is among the next ones, which are so many."""
@@ -370,13 +321,16 @@ cdef class RowTaker:
                     return HEADER
                 if header.encoding != PLAIN and header.encoding != PLAIN_DICTIONARY:
                     return ENCODING
-                fault = decompressed(page, header.plain_size, codec, self.ahead, self.dictionary_page, &self.dictionary)
-                if fault == FINE and codec == ZSTD and self.dictionary.at != self.dictionary_page.data:
-                    fault = self._hold_dictionary()
+                fault = decompressed(
+                    page, header.plain_size, codec, self.ahead, self.dictionary.page, &self.dictionary.values
+                )
+                if fault == FINE and codec == ZSTD and self.dictionary.values.at != self.dictionary.page.data:
+                    fault = self.dictionary.hold()
                 if fault == FINE:
-                    fault = self._set_dictionary(header.values)
+                    fault = self.dictionary.set(header.values)
                 if fault:
                     return fault
+                self.has_dictionary = True
             else:
                 if header.values > values - seen:
                     return COUNT
@@ -411,198 +365,6 @@ cdef class RowTaker:
             if not self.ahead.add(page, size):
                 return
 
-    cdef int _hold_dictionary(self) noexcept nogil:
-        """Copy `self.dictionary` to where it stays when other pages are decompressed."""
-        cdef int64_t size = self.dictionary.end - self.dictionary.at
-        self.dictionary_page.size = 0
-        if self.dictionary_page.append(self.dictionary.at, size) != 0:
-            return NO_MEMORY
-        self.dictionary.at, self.dictionary.end = self.dictionary_page.data, self.dictionary_page.data + size
-        return FINE
-
-    cdef int _set_dictionary(self, int64_t entries) noexcept nogil:
-        """Take `self.dictionary`, encoded as PLAIN, as the dictionary."""
-        cdef Cursor cursor = self.dictionary
-        cdef int64_t i, before, longest = 0
-        cdef int fault
-        if self.width < 0:
-            return ENCODING
-        if self.codes:
-            return self._set_codes(entries)
-        if self.views:
-            return self._set_views(entries)
-        # Byte arrays have four bytes of length.
-        if entries > (cursor.end - cursor.at) // (self.width if self.width else 4):
-            return SHORT
-        if self.width == 0:
-            self.starts.size = 0
-            if self.starts.reserve(entries * 8 + 8) != 0:
-                return NO_MEMORY
-            for i in range(entries):
-                before = cursor.at - self.dictionary.at
-                (<int64_t*>self.starts.data)[i] = before
-                fault = pass_bytes(&cursor)
-                if fault:
-                    return fault
-                longest = max(longest, cursor.at - self.dictionary.at - before - 4)
-        else:
-            cursor.at += entries * self.width
-        if cursor.at != cursor.end:
-            return COUNT
-        if self.text and not self._are_texts(entries, longest):
-            return TEXT
-        self.longest = longest
-        if self.converted and self._convert(entries) != FINE:
-            return NO_MEMORY
-        self.entries = entries
-        self.has_dictionary = True
-        return FINE
-
-    cdef bint _are_texts(self, int64_t entries, int64_t longest) noexcept nogil:
-        """Whether the entries of `self.dictionary` are UTF-8; longest: the most bytes of one."""
-        cdef const uint8_t* data = self.dictionary.at
-        cdef int64_t* starts = <int64_t*>self.starts.data
-        cdef int64_t i, size = self.dictionary.end - data
-        cdef Texts kind = kind_of(data, size)
-        # A length up to 127 is four bytes of ASCII, which are no part of a character.
-        if kind == ASCII or (kind == UTF8 and longest < 128):
-            return True
-        starts[entries] = size
-        for i in range(entries):
-            if kind_of(data + starts[i] + 4, starts[i + 1] - starts[i] - 4) == BYTES:
-                return False
-        return True
-
-    cdef int _set_codes(self, int64_t entries) noexcept nogil:
-        """Take the entries of `self.dictionary` as texts, and their numbers as the values of the dictionary."""
-        cdef Cursor cursor = self.dictionary
-        cdef const uint8_t* at
-        cdef int64_t i, first = max(0, self.text_offsets.size // 4 - 1)
-        cdef int fault
-        if entries > (cursor.end - cursor.at) // 4:
-            return SHORT
-        # The entries of a further dictionary are behind those of the ones before.
-        self.identity.size = 0
-        if self.texts.size + (cursor.end - cursor.at) > self.most_bytes or first + entries >= INT32_MAX:
-            return ENCODING
-        if self.identity.reserve(4 * entries + 4) != 0 or self.text_offsets.reserve(4 * entries + 8) != 0:
-            return NO_MEMORY
-        if self.texts.reserve(cursor.end - cursor.at + 8) != 0:
-            return NO_MEMORY
-        if self.text_offsets.size == 0:
-            self.text_offsets.append_int32(0)
-        for i in range(entries):
-            at = cursor.at + 4
-            fault = pass_bytes(&cursor)
-            if fault:
-                return fault
-            self.texts.append(at, cursor.at - at)
-            self.text_offsets.append_int32(<int32_t>self.texts.size)
-            self.identity.append_int32(<int32_t>(first + i))
-        if cursor.at != cursor.end:
-            return COUNT
-        if self.text and not are_texts(self.texts.data, <const int32_t*>self.text_offsets.data + first, entries):
-            return TEXT
-        self.dictionary.at = self.identity.data
-        self.dictionary.end = self.identity.data + self.identity.size
-        self.entries = entries
-        self.has_dictionary = True
-        return FINE
-
-    cdef int _convert(self, int64_t entries) noexcept nogil:
-        """Make the entries of `self.dictionary` what the result has, so that each is converted once."""
-        cdef int64_t i, size = entries * self.out_width
-        cdef const uint8_t* at = self.dictionary.at
-        self.starts.size = 0
-        # A value may be written as 16 bytes.
-        if self.starts.reserve(size + 16) != 0:
-            return NO_MEMORY
-        for i in range(entries):
-            self._convert_value(at + i * self.width, self.starts.data + i * self.out_width)
-        self.dictionary.at = self.starts.data
-        self.dictionary.end = self.starts.data + size
-        return FINE
-
-    cdef int _set_views(self, int64_t entries) noexcept nogil:
-        """Take the entries of `self.dictionary` as views, which are the values of the dictionary."""
-        cdef Cursor cursor = self.dictionary
-        cdef int fault
-        if entries > (cursor.end - cursor.at) // 4:
-            return SHORT
-        self.starts.size = 0
-        if self.starts.reserve(entries * VIEW) != 0:
-            return NO_MEMORY
-        fault = self._views(&cursor, entries, self.starts.data)
-        if fault:
-            return fault
-        if cursor.at != cursor.end:
-            return COUNT
-        self.dictionary.at = self.starts.data
-        self.dictionary.end = self.starts.data + entries * VIEW
-        self.entries = entries
-        self.has_dictionary = True
-        return FINE
-
-    cdef int _views(self, Cursor* cursor, int64_t n, uint8_t* out) noexcept nogil:
-        """Write views of n byte arrays, which have their lengths in front, and pass them."""
-        cdef const uint8_t* first = cursor.at
-        cdef const uint8_t* at = first
-        cdef const uint8_t* end = cursor.end
-        cdef uint8_t* data
-        cdef int64_t i, place, longest = 0
-        cdef uint32_t size, head
-        cdef uint64_t tail
-        cdef uint32_t[4]* view = <uint32_t[4]*>out
-        cdef Texts kind
-        # All that follows is copied at most once.
-        if self._reserve_piece(end - at + AT_ONCE) != FINE:
-            return NO_MEMORY
-        data = <uint8_t*>self.piece.view.buf
-        place = self.used
-        for i in range(n):
-            if end - at < 4:
-                return SHORT
-            memcpy(&size, at, 4)
-            at += 4
-            if size > end - at:
-                return SHORT
-            view[i][0] = size
-            if size > INLINE:
-                if size <= AT_ONCE and end - at >= AT_ONCE:
-                    memcpy(data + place, at, AT_ONCE)
-                else:
-                    memcpy(data + place, at, size)
-                memcpy(&view[i][1], at, 4)
-                view[i][2] = <uint32_t>(self.pieces_count - 1)
-                view[i][3] = <uint32_t>place
-                place += size
-            elif end - at >= INLINE:
-                memcpy(&head, at, 4)
-                memcpy(&tail, at + 4, 8)
-                view[i][1] = head & HEADS[size]
-                tail &= TAILS[size]
-                memcpy(&view[i][2], &tail, 8)
-            else:
-                memset(&view[i][1], 0, INLINE)
-                memcpy(&view[i][1], at, size)
-            longest = max(longest, <int64_t>size)
-            at += size
-        self.taken_bytes += place - self.used
-        if self.taken_bytes > self.most_bytes:
-            return LONG
-        self.used = place
-        cursor.at = at
-        if self.text:
-            kind = kind_of(first, at - first)
-            # A length up to 127 is four bytes of ASCII, which are no part of a character.
-            if kind == BYTES or (kind == UTF8 and longest > 127):
-                while first < at:
-                    memcpy(&size, first, 4)
-                    if kind_of(first + 4, size) == BYTES:
-                        return TEXT
-                    first += 4 + <int64_t>size
-        return FINE
-
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil:
         """Take the rows of a data page."""
         cdef Cursor levels, repetitions
@@ -610,6 +372,7 @@ cdef class RowTaker:
         cdef uint32_t size
         cdef int64_t nulls, first
         cdef int fault, width
+        cdef bint repeated = self.nested is not None and self.nested.repeated
         memset(&source, 0, sizeof(source))
         levels.at = levels.end = repetitions.at = repetitions.end = page.at
         if header.kind == DATA_PAGE_V2:
@@ -618,9 +381,9 @@ cdef class RowTaker:
                 return COUNT
             if header.level_bytes > min(page.end - page.at, header.plain_size) - header.repetition_bytes:
                 return COUNT
-            if header.repetition_bytes and not (self.nested and self.repetition_bits):
+            if header.repetition_bytes and not repeated:
                 return COUNT
-            if header.rows != header.values and not (self.nested and self.repetition_bits):
+            if header.rows != header.values and not repeated:
                 return COUNT
             if header.level_bytes and not self.optional:
                 return COUNT
@@ -636,15 +399,15 @@ cdef class RowTaker:
             fault = decompressed(page, header.plain_size, codec, self.ahead, self.page, &source.plain)
             if fault:
                 return fault
-            if self.nested and self.repetition_bits:
-                fault = _levels(&source.plain, header.repetition_encoding, &repetitions)
+            if repeated:
+                fault = sized_levels(&source.plain, header.repetition_encoding, &repetitions)
                 if fault:
                     return fault
             if self.optional:
-                fault = _levels(&source.plain, header.level_encoding, &levels)
+                fault = sized_levels(&source.plain, header.level_encoding, &levels)
                 if fault:
                     return fault
-        if self.width < 0 and header.encoding == RLE:
+        if self.form.width < 0 and header.encoding == RLE:
             source.hybrid = True
             if source.plain.at < source.plain.end:
                 # The number of bytes, in front of the runs.
@@ -664,7 +427,7 @@ cdef class RowTaker:
                 width = source.plain.at[0]
                 source.plain.at += 1
                 source.numbers = hybrid_of(source.plain, width)
-        elif header.encoding != PLAIN or self.codes:
+        elif header.encoding != PLAIN or self.dictionary.codes:
             return ENCODING
         nulls = header.nulls if header.kind == DATA_PAGE_V2 else -1
         first = self.done
@@ -674,7 +437,7 @@ cdef class RowTaker:
             fault = self._whole(levels, source, header.values, nulls)
             if fault == FINE:
                 fault = self._some(levels, &source, header.values)
-        if fault == FINE and self.text and not self.views and not source.hybrid:
+        if fault == FINE and self.text and self.views is None and not source.hybrid:
             # Pages are small enough to be in the processor's cache still.
             if not are_texts(self.values.data, <const int32_t*>self.offsets.data + first, self.done - first):
                 return TEXT
@@ -691,29 +454,33 @@ cdef class RowTaker:
         if fault:
             return fault
         if source.hybrid:
-            fault = pass_items(&source.numbers, present, self.entries if self.width >= 0 else 2)
-        elif self.width == 0:
+            fault = pass_items(&source.numbers, present, self.dictionary.entries if self.form.width >= 0 else 2)
+        elif self.form.width == 0:
             for i in range(present):
                 fault = pass_bytes(&source.plain)
                 if fault:
                     return fault
-        elif self.width > 0:
-            fault = SHORT if present > (source.plain.end - source.plain.at) // self.width else FINE
-            source.plain.at += present * self.width
+        elif self.form.width > 0:
+            fault = SHORT if present > (source.plain.end - source.plain.at) // self.form.width else FINE
+            source.plain.at += present * self.form.width
         if fault:
             return fault
         source.passed = present
-        return self._ends(&hybrid, &source, values, nulls)
+        return self._all_passed(&hybrid, &source, values, nulls)
 
-    cdef int _ends(self, const Hybrid* levels, const Values* source, int64_t values, int64_t nulls) noexcept nogil:
-        """Check that a page ends after its last value, all of which were passed."""
+    cdef int _all_passed(self, const Hybrid* levels, const Values* source, int64_t values, int64_t nulls) noexcept nogil:
+        """Check that the levels and the values of a page, all of which were passed, end after the last."""
         if self.optional and not ends_at(levels, values):
             return COUNT
         if nulls >= 0 and source.passed != values - nulls:
             return COUNT
+        return self._ends(source)
+
+    cdef int _ends(self, const Values* source) noexcept nogil:
+        """Check that a page ends after its last value, all of which were passed."""
         if source.hybrid:
             return FINE if source.passed == 0 or ends_at(&source.numbers, source.passed) else COUNT
-        if self.width < 0:
+        if self.form.width < 0:
             return FINE if source.plain.end - source.plain.at == (source.passed + 7) >> 3 else COUNT
         return FINE if source.plain.at == source.plain.end else COUNT
 
@@ -759,11 +526,11 @@ cdef class RowTaker:
             fault = item_at(&source.numbers, number, &found)
             if fault:
                 return fault
-            if self.width >= 0:
+            if self.form.width >= 0:
                 return self._entry(found)
             self._bit(found)
             return FINE
-        if self.width == 0:
+        if self.form.width == 0:
             while source.passed < number:
                 fault = pass_bytes(&source.plain)
                 if fault:
@@ -771,14 +538,14 @@ cdef class RowTaker:
                 source.passed += 1
             source.passed += 1
             return self._add_bytes(&source.plain)
-        if self.width < 0:
+        if self.form.width < 0:
             if number >> 3 >= size:
                 return SHORT
             self._bit((source.plain.at[number >> 3] >> (number & 7)) & 1)
             return FINE
-        if number >= size // self.width:
+        if number >= size // self.form.width:
             return SHORT
-        self._copy(source.plain.at + number * self.width)
+        self._copy(source.plain.at + number * self.form.width)
         return FINE
 
     cdef int _every(self, Cursor repetitions, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
@@ -786,8 +553,8 @@ cdef class RowTaker:
         cdef Hybrid hybrid = hybrid_of(levels, 1)
         cdef int64_t first = self.done, present = values, slots = values
         cdef int fault
-        if self.nested:
-            fault = self._next_nested(repetitions, levels, values, &slots, &present)
+        if self.nested is not None:
+            fault = self.nested.next(repetitions, levels, values, self.valid, self.done, &slots, &present)
             if fault:
                 return fault
             if nulls >= 0 and present != values - nulls:
@@ -797,14 +564,9 @@ cdef class RowTaker:
                 return fault
             if present < slots:
                 self._spread(first, slots, present)
-            # The levels were checked.
-            if source.hybrid:
-                return FINE if source.passed == 0 or ends_at(&source.numbers, source.passed) else COUNT
-            if self.width < 0:
-                return FINE if source.plain.end - source.plain.at == (source.passed + 7) >> 3 else COUNT
-            return FINE if source.plain.at == source.plain.end else COUNT
+            return self._ends(source)  # the levels were checked
         if self.optional:
-            fault = self._next_levels(&hybrid, values, &present)
+            fault = clear_nulls(&hybrid, values, self.valid, self.done, &present)
             if fault:
                 return fault
         fault = self._next_values(source, present)
@@ -812,90 +574,7 @@ cdef class RowTaker:
             return fault
         if present < values:
             self._spread(first, values, present)
-        return self._ends(&hybrid, source, values, nulls)
-
-    cdef int _next_levels(self, Hybrid* levels, int64_t values, int64_t* present) noexcept nogil:
-        """Clear the bits of those of the next rows that are null; `present` becomes the number of the others."""
-        cdef int64_t row = 0, stop, bit, at
-        cdef unsigned int absent
-        cdef int fault
-        present[0] = 0
-        while row < values:
-            if row >= levels.first + levels.count:
-                fault = next_run(levels)
-                if fault:
-                    return fault
-                continue
-            stop = min(values, levels.first + levels.count)
-            if not levels.packed and levels.value:
-                present[0] += stop - row
-                row = stop
-            while row < stop:
-                bit, at = row - levels.first, self.done + row
-                if not levels.packed:
-                    absent = 1
-                elif bit & 7 == 0 and stop - row >= 8:
-                    absent = ~levels.bits[bit >> 3] & 0xFF
-                    present[0] += 8 - popcount32(absent)
-                    row += 8
-                    if absent:
-                        self.valid[at >> 3] &= <uint8_t>~(absent << (at & 7))
-                        if at & 7:
-                            self.valid[(at >> 3) + 1] &= <uint8_t>~(absent >> (8 - (at & 7)))
-                    continue
-                else:
-                    absent = ~(levels.bits[bit >> 3] >> (bit & 7)) & 1
-                self.valid[at >> 3] &= <uint8_t>~(absent << (at & 7))
-                present[0] += 1 - absent
-                row += 1
-        return FINE
-
-    cdef int _next_nested(
-        self, Cursor repetitions, Cursor definitions, int64_t values, int64_t* slots, int64_t* present
-    ) noexcept nogil:
-        """Keep the levels of a page, and clear the bits of slots that are null; their number, and that of values."""
-        cdef Hybrid hybrid
-        cdef uint8_t* levels
-        cdef int64_t i, at, there, found = 0
-        cdef int defined = self.defined, slot = self.slot
-        cdef int fault
-        if self.repetition_bits:
-            hybrid = hybrid_of(repetitions, 1)
-            if self.repetitions.reserve(values) != 0:
-                return NO_MEMORY
-            fault = items_to(&hybrid, values, 1, self.repetitions.data + self.repetitions.size)
-            if fault:
-                return fault
-            if not ends_at(&hybrid, values):
-                return COUNT
-            self.repetitions.size += values
-        if self.definitions.reserve(values) != 0:
-            return NO_MEMORY
-        levels = self.definitions.data + self.definitions.size
-        self.definitions.size += values
-        slots[0] = present[0] = values
-        if defined == 0:
-            memset(levels, 0, values)
-            return FINE
-        hybrid = hybrid_of(definitions, self.definition_bits)
-        fault = items_to(&hybrid, values, defined, levels)
-        if fault:
-            return fault
-        if not ends_at(&hybrid, values):
-            return COUNT
-        for i in range(values):
-            found += levels[i] == defined
-        if found == values:
-            return FINE
-        present[0] = found
-        at = self.done
-        for i in range(values):
-            # The bit of what is no slot is that of the next one, which may be in a page without nulls.
-            there = levels[i] == defined or levels[i] < slot
-            self.valid[at >> 3] = <uint8_t>((self.valid[at >> 3] & ~(1 << (at & 7))) | there << (at & 7))
-            at += levels[i] >= slot
-        slots[0] = at - self.done
-        return FINE
+        return self._all_passed(&hybrid, source, values, nulls)
 
     cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil:
         """Move the values of a page, which were taken without room for nulls, to their rows, from the last to the first.
@@ -908,13 +587,13 @@ cdef class RowTaker:
         cdef uint32_t* ints = NULL
         cdef int64_t i, row, place, left = present
         cdef bint there
-        if self.width == 0:
+        if self.form.width == 0:
             ends = <int32_t*>self.offsets.data + first + 1
-        elif self.width > 0 and self.out_width == 8:
+        elif self.form.width > 0 and self.form.out_width == 8:
             longs = <uint64_t*>self.out + first
-        elif self.width > 0 and self.out_width == 16:
+        elif self.form.width > 0 and self.form.out_width == 16:
             pairs = <uint64_t*>self.out + 2 * first
-        elif self.width > 0 and self.out_width == 4:
+        elif self.form.width > 0 and self.form.out_width == 4:
             ints = <uint32_t*>self.out + first
         for i in range(values - 1, -1, -1):
             row = first + i
@@ -931,14 +610,14 @@ cdef class RowTaker:
             elif pairs != NULL:
                 pairs[2 * i] = pairs[2 * left] if there else 0
                 pairs[2 * i + 1] = pairs[2 * left + 1] if there else 0
-            elif self.width < 0:
+            elif self.form.width < 0:
                 place = first + left
                 there = there and (self.out[place >> 3] >> (place & 7)) & 1
                 self.out[row >> 3] = <uint8_t>((self.out[row >> 3] & ~(1 << (row & 7))) | (<int>there << (row & 7)))
             elif there:
-                memmove(self.out + row * self.out_width, self.out + (first + left) * self.out_width, self.out_width)
+                memmove(self.out + row * self.form.out_width, self.out + (first + left) * self.form.out_width, self.form.out_width)
             else:
-                memset(self.out + row * self.out_width, 0, self.out_width)
+                memset(self.out + row * self.form.out_width, 0, self.form.out_width)
         self.done = first + values
         self.nulls += values - present
 
@@ -949,44 +628,44 @@ cdef class RowTaker:
         cdef int fault
         if source.hybrid:
             return self._next_numbers(source, n)
-        if self.views:
-            fault = self._views(&source.plain, n, self.out + self.done * VIEW)
+        if self.views is not None:
+            fault = self.views.write(&source.plain, n, self.out + self.done * VIEW)
             if fault:
                 return fault
             source.passed += n
             self.done += n
-        elif self.width == 0:
+        elif self.form.width == 0:
             for i in range(n):
                 fault = self._add_bytes(&source.plain)
                 if fault:
                     return fault
             source.passed += n
-        elif self.width < 0:
+        elif self.form.width < 0:
             if source.passed + n > (source.plain.end - source.plain.at) * 8:
                 return SHORT
             for i in range(source.passed, source.passed + n):
                 self._bit((source.plain.at[i >> 3] >> (i & 7)) & 1)
             source.passed += n
-        elif n > (source.plain.end - source.plain.at) // self.width:
+        elif n > (source.plain.end - source.plain.at) // self.form.width:
             return SHORT
-        elif self.width == self.out_width and not self.big_endian:
-            memcpy(self.out + self.done * self.width, source.plain.at, n * self.width)
-            source.plain.at += n * self.width
+        elif self.form.width == self.form.out_width and not self.form.big_endian:
+            memcpy(self.out + self.done * self.form.width, source.plain.at, n * self.form.width)
+            source.plain.at += n * self.form.width
             source.passed += n
             self.done += n
-        elif self.width == 8 and self.out_width == 16 and not self.big_endian:
+        elif self.form.width == 8 and self.form.out_width == 16 and not self.form.big_endian:
             longs = <int64_t*>(self.out + self.done * 16)
             for i in range(n):
                 memcpy(&low, source.plain.at + i * 8, 8)
                 longs[2 * i] = low
                 longs[2 * i + 1] = low >> 63
-            source.plain.at += n * self.width
+            source.plain.at += n * self.form.width
             source.passed += n
             self.done += n
         else:
             for i in range(n):
-                self._copy(source.plain.at + i * self.width)
-            source.plain.at += n * self.width
+                self._copy(source.plain.at + i * self.form.width)
+            source.plain.at += n * self.form.width
             source.passed += n
         return FINE
 
@@ -997,7 +676,7 @@ cdef class RowTaker:
         cdef int64_t i, stop
         cdef uint64_t* longs = <uint64_t*>self.out
         cdef uint32_t* ints = <uint32_t*>self.out
-        cdef int wide = <int>self.out_width if self.width > 0 else 0
+        cdef int wide = <int>self.form.out_width if self.form.width > 0 else 0
         cdef int64_t fast, bit, done, entries, width
         cdef uint64_t mask, word, item
         cdef const uint8_t* bits
@@ -1016,7 +695,7 @@ cdef class RowTaker:
                     return fault
             else:
                 fast = source.passed
-                if self.width == 0:
+                if self.form.width == 0:
                     fast = max(fast, min(stop, numbers.first + whole_words(numbers)))
                     fault = self._next_strings(numbers, source.passed, fast)
                     if fault:
@@ -1027,7 +706,7 @@ cdef class RowTaker:
                     bit = (source.passed - numbers.first) * numbers.width
                     done = self.done
                     # Local names, since what is written could be any member of another name.
-                    bits, entries, dictionary, width = numbers.bits, self.entries, self.dictionary.at, numbers.width
+                    bits, entries, dictionary, width = numbers.bits, self.dictionary.entries, self.dictionary.values.at, numbers.width
                     for i in range(fast - source.passed):
                         memcpy(&word, bits + (bit >> 3), 8)
                         item = (word >> (bit & 7)) & mask
@@ -1057,18 +736,18 @@ cdef class RowTaker:
         cdef uint32_t size
         cdef const uint8_t* at
         # Local names, as above. Behind `last` are fewer bytes than are copied at once.
-        cdef const uint8_t* dictionary = self.dictionary.at
-        cdef const uint8_t* last = self.dictionary.end - AT_ONCE
-        cdef const int64_t* starts = <const int64_t*>self.starts.data
+        cdef const uint8_t* dictionary = self.dictionary.values.at
+        cdef const uint8_t* last = self.dictionary.values.end - AT_ONCE
+        cdef const int64_t* starts = <const int64_t*>self.dictionary.starts.data
         cdef const uint8_t* bits = numbers.bits
-        cdef int64_t entries = self.entries, width = numbers.width
+        cdef int64_t entries = self.dictionary.entries, width = numbers.width
         cdef int32_t* ends = <int32_t*>self.offsets.data + 1 + self.done
         cdef uint8_t* out
         cdef int fault
         i = first
         while i < end:
             stop = min(end, i + AT_A_TIME)
-            if self.longest > SHORT_BYTES or self.values.size + AT_A_TIME * SHORT_BYTES > self.most_bytes:
+            if self.dictionary.longest > SHORT_BYTES or self.values.size + AT_A_TIME * SHORT_BYTES > self.most_bytes:
                 while i < stop:
                     fault = self._entry(packed_item(numbers, i))
                     if fault:
@@ -1106,7 +785,7 @@ cdef class RowTaker:
         cdef int64_t i
         cdef int fault
         for i in range(n):
-            if self.width < 0:
+            if self.form.width < 0:
                 self._bit(index)
             else:
                 fault = self._entry(index)
@@ -1116,55 +795,20 @@ cdef class RowTaker:
 
     cdef int _entry(self, unsigned int index) noexcept nogil:
         """Take an entry of the dictionary."""
-        cdef Cursor entry = self.dictionary
-        if index >= self.entries:
+        cdef Cursor entry = self.dictionary.values
+        if index >= self.dictionary.entries:
             return INDEX
-        if self.width == 0:
-            entry.at += (<int64_t*>self.starts.data)[index]
+        if self.form.width == 0:
+            entry.at += (<int64_t*>self.dictionary.starts.data)[index]
             return self._add_bytes(&entry)
-        memcpy(self.out + self.done * self.out_width, entry.at + index * self.out_width, self.out_width)
+        memcpy(self.out + self.done * self.form.out_width, entry.at + index * self.form.out_width, self.form.out_width)
         self.done += 1
         return FINE
 
     cdef void _copy(self, const uint8_t* value) noexcept nogil:
         """Take a value of fixed width."""
-        self._convert_value(value, self.out + self.done * self.out_width)
+        convert_value(&self.form, value, self.out + self.done * self.form.out_width)
         self.done += 1
-
-    cdef void _convert_value(self, const uint8_t* value, uint8_t* out) noexcept nogil:
-        """Write a value of fixed width as the result has it."""
-        cdef int64_t i, size = min(self.width, self.out_width)
-        cdef uint8_t highest = value[0] if self.big_endian else value[self.width - 1]
-        cdef uint64_t micros = 0, low = 0, high = 0
-        cdef int64_t nanos = 0
-        cdef int32_t day = 0
-        if self.int96:
-            # Nanoseconds of a day, which may be below zero, and the number of the Julian day.
-            memcpy(&nanos, value, 8)
-            memcpy(&day, value + 8, 4)
-            # Spark 4.1, DateTimeUtils.fromJulianDay: Java divides towards zero, and its product wraps.
-            micros = <uint64_t>(nanos // 1000) + <uint64_t>(<int64_t>day - EPOCH_DAY) * MICROS_OF_DAY
-            memcpy(out, &micros, 8)
-        elif self.big_endian and 8 <= self.width <= 16 and self.out_width == 16:
-            # Most decimals: the low half, and of the high one what is there, which the shift extends by the sign.
-            memcpy(&low, value + self.width - 8, 8)
-            memcpy(&high, value, 8)
-            low, high = byteswap64(low), byteswap64(high)
-            high = <uint64_t>(<int64_t>high >> (8 * (16 - self.width) if self.width > 8 else 63))
-            memcpy(out, &low, 8)
-            memcpy(out + 8, &high, 8)
-            size = self.out_width
-        elif self.big_endian:
-            for i in range(size):
-                out[i] = value[self.width - 1 - i]
-        elif size == 8:
-            memcpy(out, value, 8)
-        elif size == 4:
-            memcpy(out, value, 4)
-        else:
-            memcpy(out, value, size)
-        if size < self.out_width and not self.int96:
-            memset(out + size, 0xFF if highest & 0x80 else 0, self.out_width - size)
 
     cdef void _bit(self, bint value) noexcept nogil:
         """Take a boolean."""
@@ -1176,10 +820,10 @@ cdef class RowTaker:
         for _ in range(n):
             self.valid[self.done >> 3] &= <uint8_t>~(1 << (self.done & 7))
             self.done += 1
-            if self.width == 0:
+            if self.form.width == 0:
                 (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
-        if self.width > 0:
-            memset(self.out + (self.done - n) * self.out_width, 0, n * self.out_width)
+        if self.form.width > 0:
+            memset(self.out + (self.done - n) * self.form.out_width, 0, n * self.form.out_width)
         self.nulls += n
 
     cdef int _add_bytes(self, Cursor* cursor) noexcept nogil:
@@ -1207,19 +851,3 @@ cdef class RowTaker:
         self.done += 1
         (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
         return FINE
-
-
-cdef int _levels(Cursor* page, int64_t encoding, Cursor* levels) noexcept nogil:
-    """Pass levels, which are behind the number of their bytes."""
-    cdef uint32_t size
-    cdef int fault
-    if encoding != RLE:
-        return ENCODING
-    if page.end - page.at < 4:
-        return SHORT
-    memcpy(&size, page.at, 4)
-    page.at += 4
-    levels.at = page.at
-    fault = pass_by(page, size)
-    levels.end = page.at
-    return fault
