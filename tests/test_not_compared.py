@@ -40,6 +40,7 @@ def test_what_is_here_is_not_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 @pytest.mark.parametrize("markers", ["", "not spark and not reference"])
 def test_pytest_ends_with_its_closing_line_after_what_is_absent(markers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DELTASKIP_BOTH_RUNS", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", markers, "tests/cli/test_display.py"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     assert re.fullmatch(r"=+ .*passed.* =+", printed[-1])
