@@ -19,8 +19,7 @@ from deltaskip.catalogs.table_catalog import Ident, Partitions, TransactionalTab
 from deltaskip.data_files.data import rows_or_none
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.doors import first_line
-from deltaskip.log import load_snapshot
-from deltaskip.log.loading import same_table
+from deltaskip.log import load_snapshot, same_table
 from deltaskip.records import dataclass
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.read_options import ReadOptions

@@ -34,7 +34,8 @@ from deltaskip.log.checkpoint.metadata_tree import require_logged_files
 from deltaskip.log.commit import CHANGE_FILE, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.log.loading import list_log, of_one_table
+from deltaskip.log.loading import list_log
+from deltaskip.log.one_table import of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.reading.scan_frames import ScanFrames

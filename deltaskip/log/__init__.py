@@ -11,8 +11,8 @@ from deltaskip.log.loading import (
     load_snapshot,
     load_snapshot_of,
     refresh,
-    same_table,
 )
+from deltaskip.log.one_table import same_table
 from deltaskip.log.replay import Superseded
 from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment
 from deltaskip.log.snapshot import Snapshot

@@ -6,16 +6,12 @@ it changes metaData.id. If the file is gone, because the log was cleaned up or b
 metaData.id decides. # PROTOCOL, Change Metadata: "Unique identifier for this table"
 """
 
-import inspect
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial, wraps
-from itertools import islice
-from typing import Any, TypeVar
+from functools import partial
 
 from deltaskip import errors
 from deltaskip.features.registry import has_feature, has_tree
@@ -30,16 +26,16 @@ from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.last_checkpoint import Hint, read_hint
 from deltaskip.log.listed_files import listed_tail, may_list_files
+from deltaskip.log.not_found import table_not_found
 from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
-from deltaskip.path_bytes import decoded, encoded, working_directory
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.settings import options
 from deltaskip.sparkexpr.types import DataType, leaves
-from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, is_local, join, parent
+from deltaskip.storage import LOG_FOLDER, FileInfo, LocalStorage, Storage, join
 from deltaskip.storage.interface import IN_FLIGHT, CutShort, entries_of
 from deltaskip.warning import warn
 
@@ -47,14 +43,12 @@ from deltaskip.warning import warn
 _CHECKSUM_BYTES = 1 << 20
 # The number of damaged checkpoints that are tried before the commits are read without one.
 _MOST_DAMAGED = 100
-# Names in a folder that are compared with the name of a table that does not exist.
-_MOST_BESIDE = 1_000
 # Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.
 _LOOKS = 100
-_LOOK_SECONDS = 0.02
+LOOK_SECONDS = 0.02
 # A writer to a store may take this many pauses to delete a commit that it wrote to another table than it had opened.
 _PAUSES_FOR_A_STRAY = 100
 # A log listed within this time is not listed again before a commit, unless it may be cleaned up by then.
@@ -73,12 +67,8 @@ _MOST_SEGMENTS = 64
 # once for all commits, which takes at most 5 MB each.
 _OPENED: dict[CheckpointRef, Checkpoint] = {}
 _MOST_OPENED = 4
-_C = TypeVar("_C", bound=type)
-_MARK = "_of_one_table"
 _UNPUBLISHED_FOLDER = "_commits"
 _UNPUBLISHED = regex(r"[0-9]{20}\.[^.]+\.json")
-# These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
-_LEFT_OUT = frozenset(("recompute_stats", "refresh", "replanned", "scan", "to_spark", "transaction"))
 
 
 def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
@@ -205,7 +195,7 @@ def _loaded(
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):
                 pauses = _PAUSES_FOR_A_STRAY if _has_a_stray(listing) else 1
                 while again == listing and pauses:
-                    time.sleep(_LOOK_SECONDS)
+                    time.sleep(LOOK_SECONDS)
                     again, pauses = list_log(storage, root), pauses - 1
             if again == listing:
                 raise
@@ -261,9 +251,9 @@ def _log_in(storage: Storage, root: str, listed: Callable[[], list[FileInfo]]) -
         # The catalog of the table says why.
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _table_not_found(storage, root) from error
+        raise table_not_found(storage, root) from error
     if listing.latest is None and not listing.incomplete:
-        raise _table_not_found(storage, root)
+        raise table_not_found(storage, root)
     return listing
 
 
@@ -440,7 +430,7 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
         # The catalog of the table says why.
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _table_not_found(storage, root) from error
+        raise table_not_found(storage, root) from error
     if not _contains(storage, listing, old):
         return _loaded_again(snapshot)
     latest = listing.latest
@@ -489,27 +479,6 @@ def check_same_table(snapshot: Snapshot) -> None:
     """
     if not _is_there(snapshot.storage, snapshot.segment):
         refresh(snapshot)
-
-
-@contextmanager
-def same_table(snapshot: Snapshot) -> Iterator[None]:
-    """Return a context in which files that cannot be read raise TableNotFound if the table no longer exists."""
-    try:
-        yield
-    except errors.TableNotFound:
-        raise
-    except (errors.CorruptLog, FileNotFoundError, NotADirectoryError, errors.StorageError) as error:
-        try:
-            check_same_table(snapshot)
-            if isinstance(error, FileNotFoundError):
-                # Another process may be deleting the table, and its log last.
-                time.sleep(_LOOK_SECONDS)
-                check_same_table(snapshot)
-        except errors.TableNotFound as gone:
-            raise gone from error
-        except errors.DeltaSkipError:
-            pass
-        raise
 
 
 def _is_whole(snapshot: Snapshot) -> bool:
@@ -774,118 +743,3 @@ def _list(storage: Storage, root: str, start_name: str, checksums: bool = True) 
         return storage.list_from(folder, start_name)
     names = [name for name in storage.names(folder) if not name.endswith(b".crc")]
     return storage.entries(folder, names, start_name)
-
-
-_CREATE = errors.OptionAdvice("create", text="create a table with deltaskip.write(folder, rows)")
-
-
-def _table_not_found(storage: Storage, root: str) -> errors.TableNotFound:
-    """Return the error for a root without a log, or with a log without commits and checkpoints."""
-    if root.rpartition("/")[2] == LOG_FOLDER:
-        return errors.TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
-    if not storage.exists(root):
-        return errors.TableNotFound(
-            f"There is no table at {root}: no such path."
-            f"{_around(storage, root) or _in_catalog(root) or _beside(root) or f' Check the path, or {_CREATE}.'}"
-        ).advising(_CREATE)
-    files = _files_in(storage, root)
-    if files is None:
-        cure = _around(storage, root) or f" To make a table of its rows, {_CREATE}."
-        return errors.TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{cure}").advising(_CREATE)
-    if storage.exists(join(root, LOG_FOLDER)):
-        return errors.TableNotFound(
-            f"{root} is not a Delta table: its {LOG_FOLDER} contains no commit and no checkpoint. If there was a "
-            f"table, it was deleted in part: restore its log, or delete the folder."
-        )
-    around = _around(storage, root)
-    if around:
-        return errors.TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder.{around}")
-    if any(file.name.endswith(".parquet") for file in files):
-        return errors.TableNotFound(
-            f"{root} is a folder of Parquet files, not a Delta table (it has no {LOG_FOLDER}): convert it to a table "
-            f"with deltaskip.convert_to_delta(path) or CONVERT TO DELTA, or read it with spark.read.parquet."
-        )
-    if not files and not storage.remote:
-        return errors.TableNotFound(
-            f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder. Check the path, or "
-            f"{_CREATE}."
-        ).advising(_CREATE)
-    return errors.TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder; check the path.")
-
-
-def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
-    try:
-        return [file for file in storage.list_from(root, "") if file.is_file]
-    except (NotADirectoryError, FileNotFoundError):
-        return None
-    except errors.StorageError:
-        return []
-
-
-def _around(storage: Storage, root: str) -> str:
-    """A hint for a path inside a table; empty if no table contains the path."""
-    above = parent(root)
-    while above and above != root:
-        if above.rpartition("/")[2] == LOG_FOLDER:
-            return f" It is inside the log of a table: open {parent(above)} instead."
-        if _has_log(storage, above):
-            return f" It is inside the Delta table {above}: open that table and filter on its partition columns."
-        root, above = above, parent(above)
-    return ""
-
-
-def _beside(root: str) -> str:
-    """A hint for a path whose spelling is close to the name of a table beside it; empty without one."""
-    if not is_local(root):
-        return ""
-    try:
-        with os.scandir(encoded(os.path.dirname(root))) as entries:
-            names = [decoded(each.name) for each in islice(entries, _MOST_BESIDE)]
-    except OSError:
-        return ""
-    near = errors.nearest(os.path.basename(root), names, 0.75)
-    found = None if near is None else os.path.join(os.path.dirname(root), near)
-    return (
-        f" Did you mean {found}?"
-        if found is not None and os.path.isdir(encoded(os.path.join(found, LOG_FOLDER)))
-        else ""
-    )
-
-
-def _in_catalog(root: str) -> str:
-    """A hint for a catalog name, such as sales.orders, that was given as a path; empty for other paths."""
-    folder, _, name = root.rpartition("/")
-    parts = name.split(".")
-    if folder != working_directory() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
-        return ""
-    return f" Is {name} a name in a catalog? Then open it with ds.catalog(…).load_table({name!r})."
-
-
-def _has_log(storage: Storage, folder: str) -> bool:
-    try:
-        return storage.exists(join(folder, LOG_FOLDER))
-    except errors.StorageError:
-        return False
-
-
-def of_one_table(cls: _C) -> _C:
-    """Return the class with public methods that raise TableNotFound for a file that was deleted with the table.
-
-    Args:
-        cls: A class whose objects have a `snapshot`. Methods of its bases count as its own.
-    """
-    for name in dir(cls):
-        method = inspect.getattr_static(cls, name)
-        if name[0] != "_" and name not in _LEFT_OUT and inspect.isfunction(method) and not hasattr(method, _MARK):
-            setattr(cls, name, _guarded(method))
-    return cls
-
-
-def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        with same_table(self.snapshot):
-            return method(self, *args, **options)
-
-    setattr(call, _MARK, True)
-    return call

@@ -10,7 +10,7 @@ from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log import Snapshot
-from deltaskip.log.loading import of_one_table
+from deltaskip.log.one_table import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.file_list import chosen_columns
 from deltaskip.skipping.log_scan import LogScan

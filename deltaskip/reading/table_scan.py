@@ -14,7 +14,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentTyp
 from deltaskip.fork_safety import cached_property
 from deltaskip.hints import no_elements
 from deltaskip.log import same_table
-from deltaskip.log.loading import of_one_table
+from deltaskip.log.one_table import of_one_table
 from deltaskip.reading.scan_frames import RowsAsArrow, ScanFrames
 from deltaskip.reading.selected_columns import SelectingScan, of_columns
 from deltaskip.settings import options

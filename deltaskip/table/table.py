@@ -18,8 +18,8 @@ from deltaskip.features.registry import has_tree
 from deltaskip.log import Snapshot, check_same_table, is_cleaned_up, load_snapshot, refresh
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
-from deltaskip.log.loading import of_one_table
 from deltaskip.log.new_table import check_no_files
+from deltaskip.log.one_table import of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.reading.table_scan import OF_FRAMES, TableScan
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
