@@ -63,7 +63,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "schema": 400,
     "skipping": 7_950,
     "spark": 14_800,
-    "sparkexpr": 16_250,
+    "sparkexpr": 16_400,
     "statements": 1_700,
     "stats": 3_300,
     "storage": 2_700,

@@ -38,7 +38,8 @@ from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.values import spark_hash
+from deltaskip.sparkexpr.values import spark_hashes
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 _CELL = "__deltaskip_cell"
 _CELL_KEY = "__deltaskip_cell_key"
@@ -243,11 +244,8 @@ def _files_of_cells(
 
 def _partition_keys(count: int) -> npt.NDArray[np.int32]:
     """Integers that Spark's hash partitioning puts into partition 0, 1, …"""
-    found: dict[int, int] = {}
-    value = 0
-    while len(found) < count:
-        hashed = spark_hash(value, t.INTEGER)
-        assert hashed is not None
-        found.setdefault(hashed % count, value)
-        value += 1
-    return np.array([found[i] for i in range(count)], np.int32)
+    values = np.arange(64 * count, dtype=np.int32)
+    hashes = numpy_values(spark_hashes([(arrow_array(values), t.INTEGER)], len(values)))
+    found, firsts = np.unique(hashes % count, return_index=True)
+    assert len(found) == count
+    return values[firsts]

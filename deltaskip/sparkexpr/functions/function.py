@@ -126,6 +126,16 @@ def by_row(compute: Callable[..., object]) -> Compute:
     return lambda args, call, zone: compute(*args)
 
 
+def of_one_row(by_column: ByColumn) -> Compute:
+    """Compute the value of a row as a column of one row. `by_column` must support every value."""
+
+    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
+        columns = [v.array_of([value], type_of(arg) or VOID) for value, arg in zip(args, call.args, strict=True)]
+        return domain_values(by_column(columns, call, zone))[0]
+
+    return compute
+
+
 def backwards(args: tuple[n.Node, ...]) -> Sequence[int]:
     """The order from the last argument to the first."""
     return range(len(args))[::-1]

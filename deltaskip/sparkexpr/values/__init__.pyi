@@ -3,7 +3,7 @@
 from .casts import cast_value
 from .comparisons import equal_rows
 from .floats import JSON_FLOATS, SPECIAL_FLOATS, java_text, nearest_float, to_float
-from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
+from .hashes import SPARK_SEED, iceberg_bucket, spark_hash, spark_hashes
 from .interval_types import INTERVALS
 from .intervals import interval_text
 from .key_tuples import KeyTuples, equal_form
@@ -39,5 +39,6 @@ __all__ = [
     "parse_nanos",
     "row_hashes",
     "spark_hash",
+    "spark_hashes",
     "to_float",
 ]

@@ -10,35 +10,30 @@ value as the seed of the next value, also for the values in arrays and structs; 
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
-from deltaskip.records import dataclass
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.sparkexpr.failures import Undecided
+from deltaskip.sparkexpr.kernels.hashes import hash_bytes, hash_decimals, hash_numbers
 from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import vectors as v
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.numerals import EXACT, exactly
 
 SPARK_SEED = 42
-LONG_DIGITS = 18
-"""Decimals of at most this many digits are hashed as the 64-bit integer of their digits."""
-
-_WORD, _LONG_WORD = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
+# Decimals of at most this many digits are hashed as the 64-bit integer of their digits.
+_LONG_DIGITS = 18
+_WORD = 0xFFFF_FFFF
 _LONGS = (t.LONG, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _INTS = (t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.DATE)
-_P1, _P2, _P3 = 0x9E37_79B1_85EB_CA87, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9
-_P4, _P5 = 0x85EB_CA77_C2B2_AE63, 0x27D4_EB2F_1656_67C5
-
-ICEBERG_TYPES = (t.BYTE, t.SHORT, t.INTEGER, t.DATE, *_LONGS, t.STRING, t.BINARY)
-
-
-@dataclass(frozen=True, slots=True)
-class _Algorithm:
-    """Hash functions of 4-byte integers, 8-byte integers and bytes with a seed. Seeds and hashes are unsigned."""
-
-    of_int: Callable[[int, int], int]
-    of_long: Callable[[int, int], int]
-    of_bytes: Callable[[bytes, int], int]
+_NAN32, _NAN64 = 0x7FC0_0000, 0x7FF8_0000_0000_0000
+_MOST_ELEMENTS = 10_000
+_BUCKETED = (*_INTS[1:], *_LONGS)
 
 
 def hashable(type_: t.DataType) -> bool:
@@ -63,87 +58,112 @@ def _field_hashable(field: t.StructField) -> bool:
     return hashable(inner)
 
 
-def spark_hash(value: Any, type_: t.DataType, seed: int = SPARK_SEED) -> int | None:
-    """Return Spark's `hash(value)` as a signed 32-bit integer; None for unsupported types. NULL hashes to the seed.
+def spark_hash(value: Any, type_: t.DataType) -> int | None:
+    """Return Spark's `hash(value)` as a signed 32-bit integer; None for unsupported types. NULL hashes to the seed."""
+    if not hashable(type_):
+        return None
+    hashed: int = spark_hashes([(v.array_of([value], type_), type_)], 1)[0].as_py()
+    return hashed
 
-    Structs are tuples, or mappings by field name.
+
+def spark_hashes(columns: Iterable[tuple[pa.Array, t.DataType]], rows: int, wide: bool = False) -> pa.Array:
+    """Return Spark's `hash` of each row as int32, or `xxhash64` as int64 if `wide`. The types must be `hashable`.
+
+    Raises Undecided for very long arrays.
     """
-    if not hashable(type_):
-        return None
-    hashed = _hashed(_MURMUR3, value, type_, seed & _WORD)
-    return hashed - (1 << 32) if hashed >> 31 else hashed
-
-
-def spark_xxhash64(value: Any, type_: t.DataType, seed: int = SPARK_SEED) -> int | None:
-    """Return Spark's `xxhash64(value)` as a signed 64-bit integer; None for unsupported types."""
-    if not hashable(type_):
-        return None
-    hashed = _hashed(_XXH64, value, type_, seed & _LONG_WORD)
-    return hashed - (1 << 64) if hashed >> 63 else hashed
+    seeds = pa.repeat(arrow_scalar(SPARK_SEED, pa.int64()), rows)
+    for values, type_ in columns:
+        seeds = _with(values, type_, seeds, wide)
+    return seeds if wide else seeds.cast(pa.int32())
 
 
 def iceberg_bucket(value: Any, type_: t.DataType, count: int) -> int | None:
     """Return Iceberg's `bucket[count]` of a value that is not NULL; None for unsupported types."""
     if isinstance(type_, t.DecimalType):
-        data = _big_endian(_unscaled(value, type_))
+        data = big_endian(unscaled(value, type_))
     elif type_ in (t.STRING, t.BINARY):
         data = value.encode() if isinstance(value, str) else value
-    elif type_ in ICEBERG_TYPES:
+    elif type_ in _BUCKETED:
         data = struct.pack("<q", value)
     else:
         return None
     return (_standard(data) & 0x7FFF_FFFF) % count
 
 
-def _hashed(algorithm: _Algorithm, value: Any, type_: t.DataType, seed: int) -> int:
-    if value is None:
-        return seed
-    match type_:
-        case t.ArrayType(element):
-            for each in value:
-                seed = _hashed(algorithm, each, element, seed)
-            return seed
-        case t.StructType(fields):
-            for at, field in enumerate(fields):
-                inner = value[at] if isinstance(value, tuple) else value.get(field.name)
-                seed = _hashed(algorithm, inner, field.type, seed)
-            return seed
-        case t.DecimalType(precision):
-            unscaled = _unscaled(value, type_)
-            if precision <= LONG_DIGITS:
-                return algorithm.of_long(unscaled & _LONG_WORD, seed)
-            return algorithm.of_bytes(_big_endian(unscaled), seed)
-    if type_ in _INTS:
-        return algorithm.of_int(int(value) & _WORD, seed)
-    if type_ in _LONGS:
-        return algorithm.of_long(value & _LONG_WORD, seed)
-    if type_ in t.FLOATING:
-        number = 0.0 if value == 0 else math.nan if math.isnan(value) else value
-        if type_ == t.FLOAT:
-            return algorithm.of_int(struct.unpack("<I", struct.pack("<f", number))[0], seed)
-        return algorithm.of_long(struct.unpack("<Q", struct.pack("<d", number))[0], seed)
-    return algorithm.of_bytes(value.encode() if isinstance(value, str) else bytes(value), seed)
-
-
-def _unscaled(value: Any, type_: t.DecimalType) -> int:
+def unscaled(value: Any, type_: t.DecimalType) -> int:
+    """Return the integer of the digits of a decimal."""
     return int(exactly(value).scaleb(type_.scale, EXACT))
 
 
-def _murmur3_int(word: int, seed: int) -> int:
-    return _finished(_mixed(seed, word), 4)
+def big_endian(value: int) -> bytes:
+    """Return two's complement in the fewest bytes, like Java's BigInteger.toByteArray."""
+    magnitude = value if value >= 0 else ~value
+    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
 
 
-def _murmur3_long(number: int, seed: int) -> int:
-    return _finished(_mixed(_mixed(seed, number & _WORD), number >> 32), 8)
+def _with(values: pa.Array, type_: t.DataType, seeds: pa.Array, wide: bool) -> pa.Array:
+    """The hashes of values, with a seed for each row."""
+    # An untyped NULL does not change the hash.
+    if type_ == t.VOID:
+        return seeds
+    if isinstance(type_, t.StructType):
+        return _with_struct(values, type_, seeds, wide)
+    if isinstance(type_, t.ArrayType):
+        return _with_array(values, type_, seeds, wide)
+    if type_ in (t.STRING, t.BINARY):
+        return hash_bytes(values, seeds, wide)
+    if isinstance(type_, t.DecimalType):
+        return _with_decimal(values, type_, seeds, wide)
+    if type_ in t.FLOATING:
+        return _with_float(values, type_, seeds, wide)
+    if type_ in _INTS:
+        return hash_numbers(v.made(np.asarray(v.numbers(values), np.int64), pa.int64(), values), seeds, 4, wide)
+    if type_ in _LONGS:
+        return hash_numbers(v.made(np.asarray(v.numbers(values), np.int64), pa.int64(), values), seeds, 8, wide)
+    raise Undecided("Hashes of such values are left to Spark.")
 
 
-def _murmur3_bytes(data: bytes, seed: int) -> int:
-    whole = len(data) // 4 * 4
-    for word in struct.unpack(f"<{whole // 4}I", data[:whole]):
-        seed = _mixed(seed, word)
-    for byte in data[whole:]:
-        seed = _mixed(seed, (byte - 256 if byte > 127 else byte) & _WORD)
-    return _finished(seed, len(data))
+def _with_decimal(values: pa.Array, type_: t.DecimalType, seeds: pa.Array, wide: bool) -> pa.Array:
+    if type_.precision > _LONG_DIGITS:
+        return hash_decimals(values, seeds, wide)
+    data = values.buffers()[1]
+    if data is None:
+        return seeds
+    low = np.frombuffer(data, np.int64)[2 * values.offset : 2 * (values.offset + len(values)) : 2]
+    return hash_numbers(v.made(np.ascontiguousarray(low), pa.int64(), values), seeds, 8, wide)
+
+
+def _with_float(values: pa.Array, type_: t.DataType, seeds: pa.Array, wide: bool) -> pa.Array:
+    # Both zeros have the same hash, and all NaNs have the same hash.
+    floats = v.numbers(values) + values.type.to_pandas_dtype()(0)
+    if type_ == t.FLOAT:
+        bits = np.where(np.isnan(floats), _NAN32, floats.view(np.int32)).astype(np.int64)
+        return hash_numbers(v.made(bits, pa.int64(), values), seeds, 4, wide)
+    bits = np.where(np.isnan(floats), _NAN64, floats.view(np.int64))
+    return hash_numbers(v.made(bits, pa.int64(), values), seeds, 8, wide)
+
+
+def _with_struct(values: pa.Array, type_: t.StructType, seeds: pa.Array, wide: bool) -> pa.Array:
+    for field in type_.fields:
+        seeds = _with(one_chunk(pc.struct_field(values, [field.name])), field.type, seeds, wide)
+    return seeds
+
+
+def _with_array(values: pa.Array, type_: t.ArrayType, seeds: pa.Array, wide: bool) -> pa.Array:
+    """The hashes of arrays. The hash of an element is the seed of the next; a step hashes one element of each row."""
+    lengths = numpy_values(pc.fill_null(pc.list_value_length(values), arrow_scalar(0, pa.int32()))).astype(np.int64)
+    most = int(lengths.max(initial=0))
+    if most > _MOST_ELEMENTS:
+        raise Undecided(f"Arrays of more than {_MOST_ELEMENTS:,} elements are hashed by Spark only.")
+    # list_flatten skips the elements of null arrays.
+    elements = one_chunk(pc.list_flatten(values))
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)[:-1]]) if len(lengths) else lengths
+    found = numpy_values(seeds).copy()
+    for at in range(most):
+        rows = np.flatnonzero(lengths > at)
+        taken = elements.take(arrow_array(starts[rows] + at))
+        found[rows] = numpy_values(_with(taken, type_.element, arrow_array(found[rows]), wide))
+    return arrow_array(found)
 
 
 def _standard(data: bytes) -> int:
@@ -171,69 +191,5 @@ def _finished(hashed: int, length: int) -> int:
     return hashed ^ hashed >> 16
 
 
-def _rotated(word: int, by: int, bits: int = 32) -> int:
-    return (word << by | word >> (bits - by)) & ((1 << bits) - 1)
-
-
-def _rotated_long(word: int, by: int) -> int:
-    return _rotated(word, by, 64)
-
-
-def _xxh64_int(word: int, seed: int) -> int:
-    return _avalanche(_four_bytes((seed + _P5 + 4) & _LONG_WORD, word))
-
-
-def _xxh64_long(number: int, seed: int) -> int:
-    return _avalanche(_eight_bytes((seed + _P5 + 8) & _LONG_WORD, number))
-
-
-def _xxh64_bytes(data: bytes, seed: int) -> int:
-    at = len(data) // 32 * 32
-    if at:
-        lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
-        words = struct.unpack(f"<{at // 8}Q", data[:at])
-        for start in range(0, len(words), 4):
-            lanes = [_round(lane, word) for lane, word in zip(lanes, words[start : start + 4], strict=True)]
-        hashed = sum(_rotated_long(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)) & _LONG_WORD
-        for lane in lanes:
-            hashed = ((hashed ^ _round(0, lane)) * _P1 + _P4) & _LONG_WORD
-    else:
-        hashed = seed + _P5
-    hashed = (hashed + len(data)) & _LONG_WORD
-    while at + 8 <= len(data):
-        hashed = _eight_bytes(hashed, int.from_bytes(data[at : at + 8], "little"))
-        at += 8
-    if at + 4 <= len(data):
-        hashed = _four_bytes(hashed, int.from_bytes(data[at : at + 4], "little"))
-        at += 4
-    for byte in data[at:]:
-        hashed = _rotated_long(hashed ^ (byte * _P5 & _LONG_WORD), 11) * _P1 & _LONG_WORD
-    return _avalanche(hashed)
-
-
-def _round(lane: int, word: int) -> int:
-    return _rotated_long((lane + word * _P2) & _LONG_WORD, 31) * _P1 & _LONG_WORD
-
-
-def _eight_bytes(hashed: int, word: int) -> int:
-    return (_rotated_long(hashed ^ _round(0, word), 27) * _P1 + _P4) & _LONG_WORD
-
-
-def _four_bytes(hashed: int, word: int) -> int:
-    return (_rotated_long(hashed ^ (word * _P1 & _LONG_WORD), 23) * _P2 + _P3) & _LONG_WORD
-
-
-def _avalanche(hashed: int) -> int:
-    hashed = (hashed ^ hashed >> 33) * _P2 & _LONG_WORD
-    hashed = (hashed ^ hashed >> 29) * _P3 & _LONG_WORD
-    return hashed ^ hashed >> 32
-
-
-def _big_endian(value: int) -> bytes:
-    """Two's complement in the fewest bytes, like Java's BigInteger.toByteArray."""
-    magnitude = value if value >= 0 else ~value
-    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
-
-
-_MURMUR3 = _Algorithm(_murmur3_int, _murmur3_long, _murmur3_bytes)
-_XXH64 = _Algorithm(_xxh64_int, _xxh64_long, _xxh64_bytes)
+def _rotated(word: int, by: int) -> int:
+    return (word << by | word >> (32 - by)) & _WORD
