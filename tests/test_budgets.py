@@ -32,7 +32,7 @@ LIMITS: dict[str, int] = {
     "schema": 1_150,
     "skipping": 11_000,
     "spark": 15_250,
-    "sparkexpr": 40_900,
+    "sparkexpr": 40_350,
     "statements": 6_800,
     "stats": 5_950,
     "storage": 3_750,

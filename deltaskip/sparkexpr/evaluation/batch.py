@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +18,7 @@ from deltaskip.sparkexpr.coerce import is_nested, same_type, type_of
 from deltaskip.sparkexpr.collations.collation import Collation
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
-from deltaskip.sparkexpr.evaluation.rows import evaluate, is_given, mixes_clocks
+from deltaskip.sparkexpr.evaluation.rows import evaluate, is_given, mixes_clocks, value_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
 from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
@@ -631,7 +631,8 @@ class Batch:
 
     def folded(self, node: n.Node, args: Sequence[v.Values], type_: t.DataType) -> v.Values:
         """The value of a node whose operands are constants."""
-        [value] = self.by_combination(node, [v.as_array(each, 1) for each in args]) if args else [evaluate(node, {})]
+        values = tuple([arrow_values.domain_values(v.as_array(each, 1))[0] for each in args])
+        [value] = v.bounded([value_of(node, values, self.zone)])
         return v.constant_of(value, arrow_type(type_))
 
     def completed(
@@ -648,21 +649,19 @@ class Batch:
         return pc.if_else(arrow_values.arrow_array(found.rest), v.scattered(values, found.rest), found.values)
 
     def by_combination(self, node: n.Node, args: Sequence[pa.Array]) -> list[object]:
-        """The value of a node for each row of its operands. Raises Undecided if they are too large together."""
+        """The value of a node for each row of its operands, computed once for each combination of their values.
+
+        Raises Undecided if they are too large together.
+        """
         return list(v.bounded(self._of_combinations(node, args)))
 
     def _of_combinations(self, node: n.Node, args: Sequence[pa.Array]) -> Iterator[object]:
-        """The value of a node for each row of its operands, computed once for each combination of their values."""
-        order = None if self.collations is None else self.collations.order
-        types = [type_of(each) or t.VOID for each in n.children_of(node)[: len(args)]]
         known: dict[tuple[object, ...], object] = {}
         for values in zip(*map(arrow_values.domain_values, args), strict=True):
             # Equal values, such as 0.0 and -0.0, may give different results.
             key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
             if key not in known:
-                literals = [n.Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
-                operands = map(_operand, n.children_of(node), literals)
-                known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
+                known[key] = value_of(node, values, self.zone)
             yield known[key]
 
 
@@ -699,14 +698,3 @@ def _compared_choice(node: n.Compare, choice: n.Case) -> n.Case | None:
 
 def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return rows
-
-
-def _operand(given: n.Node, value: n.Literal) -> n.Node:
-    """The literal of an operand in a row; an interval operand unchanged."""
-    return given if value.type in INTERVALS else value
-
-
-def _with_operands(node: n.Node, operands: Iterable[n.Node]) -> n.Node:
-    """The node with its operands replaced."""
-    each = iter(operands)
-    return n.transform(node, lambda _: next(each))

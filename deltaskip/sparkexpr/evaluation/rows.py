@@ -6,7 +6,7 @@ Evaluation is lazy, as in Spark: AND and OR stop at FALSE and TRUE, and a NULL o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
@@ -244,16 +244,10 @@ class _Evaluation:
         given = None if text is None else self.value(other)
         if text is None or given is None:
             return None
-        if isinstance(text, bytes) and isinstance(given, bytes):
-            return text.startswith(given)
-        collation = comparison_collation(node.child, other)
-        if collation is not None or not isinstance(text, str) or not isinstance(given, str):
+        collation = comparison_collation(node.child, other) if isinstance(text, str) else None
+        if collation is not None:
             raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
-        if isinstance(node, n.StartsWith):
-            return text.startswith(given)
-        if node.case_insensitive:
-            text, given = cased(text, False), cased(given, False)
-        return like(text, given, node.escape)
+        return value_of(node, (text, given), self.zone)
 
     def cast(self, node: n.Cast) -> object:
         inner = node.child
@@ -268,10 +262,7 @@ class _Evaluation:
 
     def cast_of(self, node: n.Cast, value: object) -> object:
         """The value of a cast, given that of its operand."""
-        source = type_of(node.child)
-        if source is None:
-            raise Undecided("The type of the cast's operand is not known.")
-        return (try_cast_value if node.safe else cast_value)(value, source, node.type, self.zone)
+        return value_of(node, (value,), self.zone)
 
     def check_clock(self, node: n.Cast, value: object) -> None:
         """Raise Undecided for a cast that `mixes_clocks` of a value near a clock change.
@@ -311,9 +302,32 @@ class _Evaluation:
             value = values[at] = self.value(node.args[at])
             if decides and (value is None or (function.zero_decides and value == 0 and at == len(values) - 1)):
                 return None
-        if function.null_in_null_out and None in values:
-            return None
-        return function.compute(tuple(values), node, self.zone)
+        return value_of(node, tuple(values), self.zone)
+
+
+def value_of(node: n.Node, values: tuple[Any, ...], zone: Zone) -> object:
+    """Return the value of a call, a cast or a pattern whose operands have these values, and no collation.
+
+    Raises as `evaluate` does.
+    """
+    match node:
+        case n.Call(name):
+            function = FUNCTIONS[name]
+            return None if function.null_in_null_out and None in values else function.compute(values, node, zone)
+        case n.Cast(child, type_):
+            source = type_of(child)
+            if source is None:
+                raise Undecided("The type of the cast's operand is not known.")
+            return (try_cast_value if node.safe else cast_value)(values[0], source, type_, zone)
+    if None in values:
+        return None
+    text, given = values
+    if isinstance(node, n.StartsWith):
+        return text.startswith(given)
+    assert isinstance(node, n.Like)
+    if node.case_insensitive:
+        text, given = cased(text, False), cased(given, False)
+    return like(text, given, node.escape)
 
 
 def mixes_clocks(node: n.Node) -> TypeGuard[n.Cast]:

@@ -20,7 +20,6 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signat
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.monotone import listed_in
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, LONG, VOID, ArrayType, DataType
 from deltaskip.sparkexpr.values import lists as ls
 from deltaskip.sparkexpr.values import vectors as v
@@ -29,7 +28,6 @@ from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, instant_of
 from deltaskip.sparkexpr.values.comparisons import compare_values
 from deltaskip.sparkexpr.values.dates import add_months
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, YEAR_MONTHS
-from deltaskip.sparkexpr.values.lists import listed
 from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS
 
 
@@ -308,32 +306,4 @@ def _times(start: int, stop: int, step: tuple[int, int, int], zone: Zone | None)
     return tuple(found)
 
 
-def _column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    """Sequences of integers, or of dates one day apart, for all rows."""
-    assert isinstance(call.type, t.ArrayType)
-    if call.type.element not in t.INTEGRAL_BITS and (call.type.element != t.DATE or len(args) == 3):
-        raise v.NotByColumn
-    rows = v.rows_of(args)
-    start, stop = (np.broadcast_to(np.asarray(v.numbers(each), np.int64), rows) for each in args[:2])
-    known = v.valid(*args)
-    there = np.ones(rows, np.bool_) if known is None else known
-    if max(int(np.abs(start[there]).max(initial=0)), int(np.abs(stop[there]).max(initial=0))) >= 1 << 61:
-        raise v.NotByColumn
-    step = np.where(start <= stop, 1, -1)
-    if len(args) == 3:
-        step = np.broadcast_to(np.asarray(v.numbers(args[2]), np.int64), rows)
-    wrong = there & ((step == 0) | ((stop - start > 0) & (step < 0)) | ((stop - start < 0) & (step > 0)))
-    if wrong.any():
-        raise v.NotByColumn
-    lengths = np.where(there, (stop - start) // np.where(step == 0, 1, step) + 1, 0)
-    if lengths.max(initial=0) >= MOST_ELEMENTS or lengths.sum() > v.MOST_TOGETHER >> 3:
-        raise v.NotByColumn
-    ends = np.cumsum(lengths)
-    number = np.arange(ends[-1] if rows else 0) - np.repeat(ends - lengths, lengths)
-    found = np.repeat(start, lengths) + number * np.repeat(step, lengths)
-    element = arrow_type(call.type.element)
-    inner = arrow_array(found).cast(pa.int32() if element == pa.date32() else element)
-    return listed(lengths, there, inner.view(element))
-
-
-SEQUENCES: Mapping[str, Function] = {"sequence": Function(_signature, _sequence, by_column=_column)}
+SEQUENCES: Mapping[str, Function] = {"sequence": Function(_signature, _sequence)}

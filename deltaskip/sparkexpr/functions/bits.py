@@ -24,7 +24,6 @@ from deltaskip.sparkexpr.preimages.steps import Inverted
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.sparkexpr.values.calendar import Zone
 
 _BITMAP = 32_768
@@ -108,25 +107,9 @@ def _bit(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] >> args[1] & 1
 
 
-def _bit_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    places = np.asarray(v.numbers(args[1]), np.int64)
-    outside = (places < 0) | (places >= _width(call))
-    if v.any_set(np.asarray(outside), *args) if outside.ndim else bool(outside):
-        raise EvaluationError(f"The position for {call.name} is outside the integer (INVALID_PARAMETER_VALUE).")
-    values = np.asarray(v.numbers(args[0]), np.int64)
-    return v.made((values >> np.where(outside, 0, places) & 1).astype(np.int8), pa.int8(), *args)
-
-
 def _width(call: Call) -> int:
     type_ = type_of(call.args[0])
     return 64 if type_ is None else t.INTEGRAL_BITS[type_]
-
-
-def _factorial_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
-    given = v.numbers(v.column(args[0]))
-    known = (given >= 0) & (given <= 20)
-    found = v.made(_FACTORIALS[np.where(known, given, 0)], pa.int64(), args[0])
-    return found if known.all() else pc.if_else(arrow_array(known), found, arrow_scalar(None, pa.int64()))
 
 
 def _converted(text: str, source: int, target: int) -> str | None:
@@ -211,12 +194,11 @@ BITS: Mapping[str, Function] = {
     "bit_count": Function(
         _bits_signature, by_row(lambda number: (int(number) % _UNSIGNED).bit_count()), by_column=_bit_count_column
     ),
-    "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
+    "bit_get": Function(_bit_signature, _bit, aliases=("getbit",)),
     "conv": value_function(takes(t.STRING, t.STRING, t.INTEGER, t.INTEGER), _converted),
-    "factorial": Function(
+    "factorial": value_function(
         takes(t.LONG, t.INTEGER),
-        by_row(lambda number: math.factorial(number) if 0 <= number <= 20 else None),
-        by_column=_factorial_column,
+        lambda number: math.factorial(number) if 0 <= number <= 20 else None,
         preimage=monotone(inside=0),
     ),
     "width_bucket": value_function(

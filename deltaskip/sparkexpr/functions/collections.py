@@ -105,35 +105,6 @@ def _insert(values: tuple[Any, ...] | None, place: int | None, value: object) ->
     return (value, *([None] * -at), *values)
 
 
-def _insert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    array, places, value = v.expanded(args)
-    lists = ls.lists_of(array)
-    there = lists.valid & numpy_values(places.is_valid())
-    place = np.where(there, v.numbers(places), 1).astype(np.int64)
-    if (place == 0).any():
-        raise EvaluationError("An index is 0 (INVALID_INDEX_OF_ZERO).")
-    if np.abs(place).max(initial=0) > MOST_ELEMENTS:
-        raise v.NotByColumn
-    at = np.where(place > 0, place - 1, lists.lengths + place + 1)
-    head = np.clip(at, 0, lists.lengths)
-    nothing = pa.nulls(1, array.type.value_type)
-
-    def nulls(counts: np.ndarray) -> tuple[ls.Lists, pa.Array]:
-        lengths = np.maximum(counts, 0)
-        return ls.Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
-            int(lengths.max(initial=0)), nothing.type
-        )
-
-    parts = [
-        (ls.Lists(lists.starts, head, there), array.values),
-        nulls(np.where(place > 0, at - lists.lengths, 0)),
-        (_single(len(array)), value),
-        nulls(-at),
-        (ls.Lists(lists.starts + head, lists.lengths - head, there), array.values),
-    ]
-    return ls.chained(parts, there)
-
-
 def _join_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept an array of strings, a separator, and an optional replacement for NULL."""
     array = array_type(args[0]) if args else None
@@ -455,9 +426,7 @@ COLLECTIONS: Mapping[str, function.FunctionRow] = {
             ("array_prepend", lambda values, value: None if values is None else (value, *values)),
         )
     },
-    "array_insert": function.Function(
-        _insert_signature, by_row(_insert), False, by_column=_insert_column, decisive=(0, 1)
-    ),
+    "array_insert": function.Function(_insert_signature, by_row(_insert), False, decisive=(0, 1)),
     # Spark evaluates the replacement for NULL first.
     "array_join": function.Function(
         _join_signature, by_row(_join), by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]

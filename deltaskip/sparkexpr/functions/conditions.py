@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,9 +21,9 @@ from deltaskip.sparkexpr.preimages.text_steps import extreme as extreme_steps
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import is_true
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.comparisons import extreme, signs_of_rows
+from deltaskip.sparkexpr.values.comparisons import extreme
 
 
 def _coalesce_signature(args: tuple[n.Node, ...]) -> function.Typed:
@@ -43,7 +42,7 @@ def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:
 
 def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     if coerce.is_nested(call.type):
-        return _nested_extreme(args, 1 if call.name == "greatest" else -1)
+        raise v.NotByColumn
     if call.type in (t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.BOOLEAN):
         return _first_extreme(args, call)
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
@@ -69,20 +68,6 @@ def _first_extreme(args: Sequence[v.Values], call: n.Call) -> v.Values:
         # NULL is worse than every value.
         taken = pc.and_(each.is_valid(), pc.or_kleene(is_true(better), found.is_null()))
         found = pc.if_else(taken, each, found)
-    return found
-
-
-def _nested_extreme(args: Sequence[v.Values], sign: int) -> v.Values:
-    """The first greatest array or struct of each row if `sign` is 1, the first least if it is -1."""
-    found, *others = v.expanded(args)
-    places = np.arange(len(found))
-    for each in others:
-        if each.type != found.type:
-            raise v.NotByColumn
-        # NULL is worse than every value.
-        better = numpy_values(found.is_null()) | (signs_of_rows(each, found) == sign)
-        taken = numpy_values(each.is_valid()) & better
-        found = pa.concat_arrays([found, each]).take(arrow_array(np.where(taken, places + len(places), places)))
     return found
 
 

@@ -31,7 +31,7 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, o
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.comparisons import compare_values
 from deltaskip.sparkexpr.values.lists import elements_of, listed, lists_of
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded, interleaved
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, expanded, interleaved
 
 _LEAST = -(2**31)
 
@@ -439,20 +439,6 @@ def _from_entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Valu
     return made_map(np.where(there, lists.lengths, 0), there, keys, items)
 
 
-def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    between = constant(args[1]) if len(args) > 1 else ","
-    inside = constant(args[2]) if len(args) > 2 else ":"
-    if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
-        raise NotByColumn
-    parts = pc.split_pattern(column(args[0]), between)
-    lists = ls.lists_of(parts)
-    pairs = pc.split_pattern(one_chunk(parts.values.take(arrow_array(lists.places()))), inside, max_splits=1)
-    halves = ls.lists_of(pairs)
-    keys = pairs.values.take(arrow_array(halves.starts))
-    items = taken_elements(pairs.values, halves.starts + 1, halves.lengths > 1)
-    return made_map(lists.lengths, lists.valid, keys, items)
-
-
 MAPS: Mapping[str, function.FunctionRow] = {
     "map": function.Function(
         _map_signature,
@@ -489,5 +475,5 @@ MAPS: Mapping[str, function.FunctionRow] = {
         function.by_row(lambda entries: None if None in entries else built_map(entries)),
         by_column=_from_entries_column,
     ),
-    "str_to_map": function.Function(_text_signature, function.by_row(_text_to_map), by_column=_text_to_map_column),
+    "str_to_map": function.Function(_text_signature, function.by_row(_text_to_map)),
 }

@@ -22,8 +22,8 @@ from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.elements import made_map
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast
-from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast, value_function
+from deltaskip.sparkexpr.kernels.json_paths import parts, texts_at
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
@@ -172,23 +172,9 @@ def _length(text: str) -> object:
     return len(value) if isinstance(value, list) else None
 
 
-def _length_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
-    found, kinds = array_lengths(v.column(args[0]))
-    return v.Partly(found, arrow_values.numpy_values(kinds) == _LEFT)
-
-
 def _keys(text: str) -> object:
     value = _read_or_null(text)
     return tuple([name for name, _ in value.members]) if isinstance(value, j.Object) else None
-
-
-def _keys_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
-    numbers, names, _, _, kinds = parts(v.column(args[0]), _NO_CONTAINERS)
-    counts = arrow_values.numpy_values(arrow_values.filled(numbers, 0)).astype(np.int64)
-    found = arrow_values.numpy_values(kinds)
-    owners = np.repeat(found == _OBJECT, counts)
-    lengths = np.where(found == _OBJECT, counts, 0)
-    return v.Partly(listed(lengths, found == _OBJECT, names.filter(arrow_values.arrow_array(owners))), found == _LEFT)
 
 
 def _schema(text: str) -> t.DataType | None:
@@ -624,12 +610,8 @@ def _instant(micros: int, type_: t.DataType, zone: Zone) -> str:
 
 JSONS: Mapping[str, FunctionRow] = {
     "get_json_object": Function(uncast(2), by_row(_get), binary_only=True, by_column=_get_column, decisive=()),
-    "json_array_length": Function(
-        uncast(1, result=t.INTEGER), by_row(_length), binary_only=True, by_column=_length_column
-    ),
-    "json_object_keys": Function(
-        uncast(1, result=t.ArrayType(t.STRING)), by_row(_keys), binary_only=True, by_column=_keys_column
-    ),
+    "json_array_length": value_function(uncast(1, result=t.INTEGER), _length, binary_only=True),
+    "json_object_keys": value_function(uncast(1, result=t.ArrayType(t.STRING)), _keys, binary_only=True),
     "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),
     "to_json": Function(_to_signature, _to, zoned=True, by_column=_to_column),
 }

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.array_types import side_by_side, taken_elements
+from deltaskip.sparkexpr.functions.array_types import side_by_side
 from deltaskip.sparkexpr.functions.elements import built_map, made_map
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables, by_row
 from deltaskip.sparkexpr.nodes import Call, Lambda, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import lists as ls
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, scattered, sized
 
@@ -287,39 +287,6 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     return pc.if_else(arrow_array(lists.valid), found, pa.nulls(1, found.type)[0])
 
 
-def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """`map_zip_with`: the keys of the first map, then the keys that only the second map has, with both values."""
-    maps = args[:2]
-    there, (left, right) = ls.aligned(maps)
-    keys = [ls.elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
-    codes, count = ls.coded(*keys)
-    repeated = any(
-        ls.repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True)
-    )
-    if repeated or any(map(ls.has_negative_zero, keys)):
-        raise NotByColumn
-    ones, others = (lists.owners() * count + each for lists, each in zip((left, right), codes, strict=True))
-    order = np.argsort(others)
-    shared = np.flatnonzero(np.isin(ones, others))
-    new = ~np.isin(others, ones)
-    behind = ls.Lists(left.starts, ls.flagged_elements(right, new), there)
-    lists = ls.Lists(left.starts, left.lengths + behind.lengths, there)
-    firsts = np.cumsum(lists.lengths) - lists.lengths
-    # The index of the entry of each key in both maps.
-    places = np.full((2, len(ones) + int(new.sum())), -1)
-    of_left = firsts[left.owners()] + left.numbers()
-    places[0, of_left] = np.arange(len(ones))
-    places[1, of_left[shared]] = order[np.searchsorted(others, ones[shared], sorter=order)]
-    places[1, (firsts + left.lengths)[behind.owners()] + behind.numbers()] = np.flatnonzero(new)
-    items = [
-        taken_elements(ls.elements_of(each.items, of), place, place >= 0)
-        for each, of, place in zip(maps, (left, right), places, strict=True)
-    ]
-    of_one = np.where(places[0] >= 0, places[0], len(ones) + places[1])
-    joined = one_chunk(pa.concat_arrays(keys)).take(arrow_array(of_one))
-    return made_map(lists.lengths, there, joined, args[2]([joined, *items], lists.owners()))
-
-
 def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     """Compare each element with the other elements of its array. Its index is the number of elements before it."""
     array, compare = args
@@ -404,7 +371,7 @@ LAMBDAS: Mapping[str, FunctionRow] = {
         by_column=_values_column,
         variables=_of_map,
     ),
-    "map_zip_with": Function(_values_signature, by_row(_map_zip), by_column=_map_zip_column, variables=_of_two_maps),
+    "map_zip_with": Function(_values_signature, by_row(_map_zip), variables=_of_two_maps),
     # `array_sort` with a comparison.
     "array_sort()": Function(_sort_signature, by_row(_sorted), by_column=_sorted_column, variables=_of_comparison),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
@@ -22,7 +22,6 @@ from deltaskip.sparkexpr.functions.function import by_value, value_function
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.floats import float_text
 from deltaskip.sparkexpr.values.number_format import NumberFormat, number_format
@@ -72,13 +71,6 @@ def _char(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return _bytes_text(args[0], args[1].lower().strip())
     assert isinstance(_DATE_FORMAT, function.Function)
     return _DATE_FORMAT.compute(args, call, zone)
-
-
-def _char_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
-    if type_of(call.args[0]) not in t.DATETIMES:
-        raise v.NotByColumn
-    assert isinstance(_DATE_FORMAT, function.Function) and _DATE_FORMAT.by_column is not None
-    return _DATE_FORMAT.by_column(args, call, zone)
 
 
 def _bytes_text(value: bytes, format_: str) -> str:
@@ -197,7 +189,7 @@ def _rounded(number: int | float | Decimal, places: int) -> Decimal:
 
 NUMBER_FORMATS: Mapping[str, function.FunctionRow] = {
     "to_char": function.Function(
-        _char_signature, _char, by_column=by_value(_char, _char_column), aliases=("to_varchar",), zoned=True
+        _char_signature, _char, by_column=by_value(_char), aliases=("to_varchar",), zoned=True
     ),
     "to_number": value_function(_number_signature, _number),
     "try_to_number": value_function(_number_signature, partial(value_or_null, _number)),

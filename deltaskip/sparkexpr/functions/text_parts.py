@@ -18,8 +18,7 @@ from deltaskip.sparkexpr.coerce import implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, uncast, value_function
-from deltaskip.sparkexpr.kernels.text_matches import places_in_lists
-from deltaskip.sparkexpr.kernels.text_parts import before_delimiter, byte_slices, located, part_between, translated
+from deltaskip.sparkexpr.kernels.text_parts import before_delimiter, located, part_between
 from deltaskip.sparkexpr.kernels.text_rows import slices
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.nullability import is_nullable
@@ -27,7 +26,6 @@ from deltaskip.sparkexpr.preimages import text_steps as preimages
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID
 from deltaskip.sparkexpr.values import strings
 from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, changed_together, column, constant
 
@@ -43,7 +41,7 @@ _TEXTS_AND_COUNT = function.with_counts(function.takes(INTEGER, STRING, STRING, 
 def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
     """`substring(values, position, length)`. Positions begin at 1; 0 means 1, and a negative position counts back."""
     if values.type == pa.binary():
-        return byte_slices(values, position, length)
+        return slices(values, *(pa.repeat(v.constant_of(each, pa.int32()), len(values)) for each in (position, length)))
     start = position - 1 if position > 0 else position
     stop: int | None = start + length
     if length <= 0:
@@ -130,10 +128,11 @@ def _split_part(text: str, delimiter: str, number: int) -> str:
 
 def _translate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`translate(text, characters, others)` with constants."""
-    table = strings.translation(v.constant(args[1]), v.constant(args[2]))
-    old = sorted(table)
-    new = [-1 if (other := table[point]) is None else ord(other) for point in old]
-    return translated(v.column(args[0]), arrow_array(old, pa.int32()), arrow_array(new, pa.int32()))
+    old, new = map(v.constant, args[1:])
+    if "\0" in old + new:
+        raise v.NotByColumn
+    table = strings.translation(old, new)
+    return changed_together(v.column(args[0]), lambda text: text.translate(table), "\0")
 
 
 def _locate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -172,9 +171,7 @@ def _find_in_set(word: str, texts: str) -> int:
 
 
 def _find_in_set_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
-    """`find_in_set(word, texts)`."""
-    if not v.is_constant(args[1]):
-        return places_in_lists(*v.arrays_of(*args))
+    """`find_in_set(word, texts)` with a constant list."""
     places = pc.index_in(v.column(args[0]), value_set=v.text_array(v.constant(args[1]).split(",")))
     found = pc.add(pc.fill_null(places, v.constant_of(-1, pa.int32())), _ONE)
     return pc.if_else(args[0].is_valid(), found, v.none_of(pa.int32()))

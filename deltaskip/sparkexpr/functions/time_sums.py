@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.coerce import implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, takes
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed, by_row, takes, value_function
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
@@ -259,15 +259,6 @@ def _next_day(day: int, name: str) -> int:
     return dates.add_days(dates.next_day(day, weekday), 0)
 
 
-def _next_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
-    weekday = dates.WEEKDAYS.get(v.constant(args[1]).upper())
-    if weekday is None:
-        raise v.NotByColumn
-    days = v.numbers(v.column(args[0])).astype(np.int64)
-    found = v.made(dates.next_day(days, weekday).astype(np.int32), pa.date32(), args[0])
-    return v.partly(found, days < dates.FIRST_WEEK, args[0])
-
-
 TIME_SUMS: Mapping[str, FunctionRow] = {
     "add_months": Function(
         takes(t.DATE, t.DATE, t.INTEGER),
@@ -289,10 +280,5 @@ TIME_SUMS: Mapping[str, FunctionRow] = {
         _counting, _counted, by_column=_counted_column, zoned=True, preimage=preimages.units_between
     ),
     "months_between": Function(_between_signature, _months_between, by_column=_months_between_column, zoned=True),
-    "next_day": Function(
-        takes(t.DATE, t.DATE, t.STRING),
-        by_row(_next_day),
-        by_column=_next_day_column,
-        preimage=preimages.next_day_steps,
-    ),
+    "next_day": value_function(takes(t.DATE, t.DATE, t.STRING), _next_day, preimage=preimages.next_day_steps),
 }

@@ -6,12 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from urllib.parse import quote_plus
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
@@ -21,8 +18,6 @@ from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.function import value_function
 from deltaskip.sparkexpr.preimages.monotone import injective
 from deltaskip.sparkexpr.types.data_types import STRING
-from deltaskip.sparkexpr.values import vectors as v
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, is_true, numpy_values
 
 _ESCAPE = "%[0-9A-Fa-f]{2}"
 _PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
@@ -145,12 +140,6 @@ def url_decoded(text: str) -> str:
         raise Undecided(f"The escapes in {shown(text)} do not decode to UTF-8, so they are left to Spark.") from error
 
 
-_USUAL = (
-    rf"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>{_HOST_NAME})(?P<port>(?::[0-9]{{0,9}})?)(?P<path>(?:/{_PATH})?)"
-    rf"(?P<query>(?:[?]{_ANY})?)(?P<fragment>(?:#{_ANY})?)$"
-)
-
-
 def _part(url: str, part: str, key: str | None = None) -> object:
     if key is None:
         return parsed(url).part(part)
@@ -165,59 +154,12 @@ def _tried_part(url: str, part: str, key: str | None = None) -> object:
         return None
 
 
-def _part_column(urls: pa.Array, part: str, key: str | None = None) -> v.Values | v.Partly:
-    """A part of URLs with a scheme and a host name, and without a user; other URLs are left over."""
-    matched = pc.extract_regex(urls, _USUAL)
-    scheme, host, port, path, query, fragment = (pc.struct_field(matched, at) for at in range(6))
-    long = is_true(pc.greater(pc.binary_length(host), _LONGEST_HOST))
-    rest = numpy_values(pc.or_(long, pc.and_(matched.is_null(), urls.is_valid())))
-    found: v.Values
-    match part:
-        case "QUERY" if key is not None:
-            if not _KEY.fullmatch(key):
-                raise v.NotByColumn
-            found = pc.struct_field(pc.extract_regex(query, rf"^[?](?:[^&]*&)*?{re.escape(key)}=(?P<value>[^&]*)"), 0)
-        case "QUERY":
-            found = _behind(query)
-        case _ if key is not None:
-            found = v.none_of(pa.string())
-        case "HOST":
-            found = host
-        case "PROTOCOL":
-            found = scheme
-        case "PATH":
-            found = path
-        case "REF":
-            found = _behind(fragment)
-        case "FILE":
-            found = pc.binary_join_element_wise(path, query, NOTHING)
-        case "AUTHORITY":
-            found = pc.binary_join_element_wise(host, port, NOTHING)
-        case _:
-            found = v.none_of(pa.string())
-    return v.partly(pc.if_else(matched.is_valid(), found, v.none_of(pa.string())), rest)
-
-
-def _behind(part: pa.Array) -> pa.Array:
-    """A part without its leading delimiter; NULL for an empty string."""
-    return pc.if_else(pc.equal(part, NOTHING), v.none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
-
-
-def _of_url(value_of: Callable[..., object]) -> function.Function:
-    """A function of a URL. By column, its other arguments must be constant."""
-    return value_function(
-        function.uncast(3, optional=1),
-        value_of,
-        lambda args, call, zone: _part_column(v.column(args[0]), *map(v.constant, args[1:])),
-    )
-
-
 URLS: Mapping[str, function.FunctionRow] = {
     "url_encode": value_function(
         function.takes(STRING, STRING), url_encoded, preimage=injective(lambda text, call: url_decoded(text))
     ),
     "url_decode": value_function(function.takes(STRING, STRING), url_decoded),
     "try_url_decode": value_function(function.takes(STRING, STRING), partial(value_or_null, url_decoded)),
-    "parse_url": _of_url(_part),
-    "try_parse_url": _of_url(_tried_part),
+    "parse_url": value_function(function.uncast(3, optional=1), _part),
+    "try_parse_url": value_function(function.uncast(3, optional=1), _tried_part),
 }

@@ -49,7 +49,6 @@ cdef struct Walk:
     uint8_t kind
     const uint8_t* begin
     const uint8_t* end
-    int64_t elements
 
 
 def texts_at(
@@ -104,33 +103,6 @@ def texts_at(
     found = pa.Array.from_buffers(
         pa.string(), view.length, [pa.py_buffer(valid), pa.py_buffer(offsets), pa.py_buffer(data)]
     )
-    return found, pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)])
-
-
-def array_lengths(texts: ArrowArrayExportable) -> tuple[pa.Int32Array, pa.UInt8Array]:
-    """Return the number of elements of each text that is an array as int32, null for others, and kinds as `texts_at`."""
-    cdef BinaryView view = binary_view(texts)
-    cdef BinaryView name = binary_view(pa.nulls(0, pa.binary()))
-    cdef ByteBuffer out = ByteBuffer()
-    cdef ByteBuffer kinds = ByteBuffer()
-    cdef ByteBuffer valid = zeros((view.length + 7) // 8)
-    cdef Walk walk
-    cdef int64_t i
-    cdef uint8_t kind
-    check(out.reserve(4 * view.length + 4))
-    check(kinds.reserve(view.length + 1))
-    with nogil:
-        for i in range(view.length):
-            kind = NOTHING
-            walk.elements = 0
-            if is_valid(view.validity, view.offset + i):
-                walk.steps = 0
-                kind = _walked(&walk, row_of(view, i), name, NULL)
-            if kind == LIST:
-                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
-            out.append_int32(<int32_t>walk.elements)
-            kinds.append_byte(kind)
-    found = pa.Array.from_buffers(pa.int32(), view.length, [pa.py_buffer(valid), pa.py_buffer(out)])
     return found, pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)])
 
 
@@ -246,7 +218,6 @@ cdef uint8_t _started(Walk* walk, Span row) noexcept nogil:
     """Begin a text: whether it is an object or an array, or left to the caller."""
     cdef uint8_t first
     walk.found = walk.twice = False
-    walk.elements = 0
     if row.size > MOST_BYTES:
         return LEFT
     walk.cursor.at = row.data
@@ -353,8 +324,6 @@ cdef int _list(Walk* walk, int64_t step, int depth, BinaryView names, const int6
         mark = skip_space(c)
         c.at += 1
         if mark == 0x5D:
-            if depth == 0:
-                walk.elements = number
             return 0
         if mark != 0x2C:
             return 1

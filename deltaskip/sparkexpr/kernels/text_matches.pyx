@@ -1,12 +1,12 @@
-"""Matches of strings against a pattern, or a list of words, in each row.
+"""Matches of strings against a pattern in each row.
 
-# Spark 4.1, StringUtils.escapeLikeRegex, UTF8String.findInSet
+# Spark 4.1, StringUtils.escapeLikeRegex
 """
 
 import pyarrow as pa
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memchr, memcmp
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcmp
 
 from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, validity_buffer, zeros
 from deltaskip.sparkexpr.kernels.lane cimport same_length
@@ -15,7 +15,6 @@ from deltaskip.sparkexpr.kernels.written cimport Span, row_of
 cdef enum:
     ANY_STRING = 0x25
     ANY_CHARACTER = 0x5F
-    COMMA = 0x2C
 
 
 def likes(texts: ArrowArrayExportable, patterns: ArrowArrayExportable, str escape not None) -> pa.UInt8Array:
@@ -40,24 +39,6 @@ def likes(texts: ArrowArrayExportable, patterns: ArrowArrayExportable, str escap
             out.data[i] = _is_like(row_of(view, i), pattern, mark) if _is_escaped(pattern, mark) else 2
     validity = validity_buffer(view.validity, view.offset, view.length)
     return pa.Array.from_buffers(pa.uint8(), view.length, [validity, pa.py_buffer(out)])
-
-
-def places_in_lists(words: ArrowArrayExportable, lists: ArrowArrayExportable) -> pa.Int32Array:
-    """Return as int32 the place, from 1, of each word among those of its row with commas between; 0 if it is not there.
-
-    The result is null where the word is; what it is where the list is null does not matter. Raises TypeError for other
-    types, and ValueError for arrays of different lengths.
-    """
-    cdef BinaryView view = binary_view(words)
-    cdef BinaryView other = binary_view(lists)
-    same_length(view.length, other.length)
-    cdef ByteBuffer out = zeros(4 * view.length)
-    cdef int64_t i
-    with nogil:
-        for i in range(view.length):
-            (<int32_t*>out.data)[i] = _place(row_of(view, i), row_of(other, i))
-    validity = validity_buffer(view.validity, view.offset, view.length)
-    return pa.Array.from_buffers(pa.int32(), view.length, [validity, pa.py_buffer(out)])
 
 
 cdef int64_t _width(Span text, int64_t at) noexcept nogil:
@@ -113,23 +94,3 @@ cdef bint _is_like(Span text, Span pattern, Span escape) noexcept nogil:
             return False
         taken += _width(text, taken)
         t, p = taken, after
-
-
-cdef int32_t _place(Span word, Span words) noexcept nogil:
-    cdef int64_t at = 0, end
-    cdef const uint8_t* comma
-    cdef int32_t number = 1
-    if word.size > 0 and memchr(word.data, COMMA, word.size) != NULL:
-        return 0
-    while True:
-        end = words.size
-        if at < end:
-            comma = <const uint8_t*>memchr(words.data + at, COMMA, end - at)
-            if comma != NULL:
-                end = comma - words.data
-        if end - at == word.size and (word.size == 0 or memcmp(words.data + at, word.data, word.size) == 0):
-            return number
-        if end >= words.size:
-            return 0
-        at = end + 1
-        number += 1

@@ -1,6 +1,6 @@
 """Parts, positions and changes of strings and binary: Spark's string functions that pyarrow lacks.
 
-Places are counted in code points. Bytes that are no UTF-8 are read as in `utf8.pxd`, and copied as they are.
+Places are counted in code points.
 
 # Spark 4.1, UTF8String.java, ByteArray.java
 """
@@ -10,9 +10,8 @@ import pyarrow as pa
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
-from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, HeldBytes, PrimitiveView, binary_view, validity_buffer, zeros
-from deltaskip.sparkexpr.kernels.lane cimport same_length, whole_view
-from deltaskip.sparkexpr.kernels.utf8 cimport decode, encode
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, HeldBytes, binary_view, validity_buffer, zeros
+from deltaskip.sparkexpr.kernels.lane cimport same_length
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, both_valid, row_of, text_type, written_like
 
 
@@ -48,26 +47,6 @@ cdef object _cut(object texts, bytes delimiter, int64_t count, bint between):
     return out.array(text_type(view))
 
 
-def byte_slices(values: ArrowArrayExportable, int64_t position, int64_t length) -> pa.Array:
-    """Return `length` bytes from a position on: from 1, from the end if negative, and 0 means 1."""
-    cdef BinaryView view = binary_view(values)
-    cdef Written out = written_like(view)
-    cdef int64_t i, start, end
-    cdef Span row
-    with nogil:
-        for i in range(view.length):
-            row = row_of(view, i)
-            start = position - 1 if position > 0 else row.size + position if position < 0 else 0
-            end = start + length
-            end = row.size if end > row.size else end
-            start = 0 if start < 0 else start
-            if start >= end:
-                start = end = 0
-            if out.add(i, row.data + start, end - start) != 0:
-                break
-    return out.array(text_type(view))
-
-
 def located(texts: ArrowArrayExportable, bytes part not None, int64_t start) -> pa.Int32Array:
     """Return where a part is found first from the code point `start` on, as int32: from 1, and 0 if it is not found."""
     cdef BinaryView view = binary_view(texts)
@@ -80,31 +59,6 @@ def located(texts: ArrowArrayExportable, bytes part not None, int64_t start) -> 
             places[i] = _place(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, start)
     validity = validity_buffer(view.validity, view.offset, view.length)
     return pa.Array.from_buffers(pa.int32(), view.length, [validity, pa.py_buffer(out)])
-
-
-def translated(texts: ArrowArrayExportable, characters: ArrowArrayExportable, others: ArrowArrayExportable) -> pa.Array:
-    """Return the texts with each of some code points, in ascending order, replaced by another; -1 leaves it out.
-
-    Raises TypeError for arrays that are not int32, and ValueError for nulls in them, or another length.
-    """
-    cdef BinaryView view = binary_view(texts)
-    cdef PrimitiveView old = whole_view(characters, b"i")
-    cdef PrimitiveView new = whole_view(others, b"i")
-    cdef Written out = written_like(view)
-    cdef int64_t i
-    cdef int32_t[128] ascii
-    same_length(old.length, new.length)
-    for i in range(128):
-        ascii[i] = <int32_t>i
-    for i in range(old.length):
-        if 0 <= (<const int32_t*>old.values)[i] < 128:
-            ascii[(<const int32_t*>old.values)[i]] = (<const int32_t*>new.values)[i]
-    with nogil:
-        for i in range(view.length):
-            if _translate(row_of(view, i), ascii, old, new, out) != 0:
-                break
-            out.end(i)
-    return out.array(text_type(view))
 
 
 def capitalized(texts: ArrowArrayExportable) -> pa.Array:
@@ -246,34 +200,3 @@ cdef int32_t _place(Span text, const uint8_t* part, int64_t size, int64_t start)
     for i in range(found):
         place += text.data[i] & 0xC0 != 0x80
     return place
-
-
-cdef int _translate(
-    Span text, const int32_t* ascii, PrimitiveView old, PrimitiveView new, Written out
-) noexcept nogil:
-    cdef int64_t at = 0, start, low, high, middle
-    cdef const int32_t* points = <const int32_t*>old.values
-    cdef int32_t point, other
-    cdef uint8_t[4] bytes_
-    # A code point of one byte may become one of four.
-    if out.reserve(4 * text.size) != 0:
-        return -1
-    while at < text.size:
-        start = at
-        point = decode(text.data, text.size, &at)
-        if point < 0x80:
-            other = ascii[point]
-        else:
-            low, high = 0, old.length
-            while low < high:
-                middle = (low + high) >> 1
-                if points[middle] < point:
-                    low = middle + 1
-                else:
-                    high = middle
-            other = (<const int32_t*>new.values)[low] if low < old.length and points[low] == point else point
-        if other == point:
-            out.data.append(text.data + start, at - start)
-        elif other >= 0:
-            out.data.append(bytes_, encode(other, bytes_))
-    return 0

@@ -19,7 +19,7 @@ from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside, conformed
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, filled, numpy_values, true_rows
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.floats import decimals_of, float_texts
 from deltaskip.sparkexpr.values.time_columns import DATES_FROM, DATES_TO, time_texts
@@ -81,12 +81,12 @@ def cast_column(values: pa.Array, source: t.DataType, target: t.DataType, zone: 
     """Return the values cast to a type. Raises NotByColumn or ArrowException if they must be cast one by one."""
     if source == target:
         return Converted(values)
-    if is_nested(source) and target != t.STRING:
+    if is_nested(source) and is_nested(target):
         return _inside(values, source, target, zone)
     if source == t.STRING:
         return _from_text(values, target, zone)
-    if target == t.STRING:
-        return Converted(_nested_text(values, source, zone)) if is_nested(source) else _to_text(values, source, zone)
+    if target == t.STRING and not is_nested(source):
+        return _to_text(values, source, zone)
     if source in t.INTEGRAL_BITS or source == t.BOOLEAN:
         return _from_integer(values, source, target)
     if source in t.FLOATING:
@@ -289,39 +289,6 @@ def _to_text(values: pa.Array, source: t.DataType, zone: Zone) -> Converted:
     if source == t.BINARY:
         return Converted(values.cast(pa.string()))
     raise v.NotByColumn
-
-
-def _nested_text(values: pa.Array, source: t.DataType, zone: Zone) -> pa.Array:
-    """Arrays, maps and structs as strings. Raises NotByColumn if an inner value must be converted alone."""
-    match source:
-        case t.ArrayType(element):
-            inner = pc.binary_join(_lists(values, _inner_text(values.values, element, zone)), ", ")
-            return pc.binary_join_element_wise(_text("["), inner, _text("]"), NOTHING)
-        case t.MapType(key, value):
-            keys, items = _inner_text(values.keys, key, zone), _inner_text(values.items, value, zone)
-            pairs = pc.binary_join_element_wise(keys, _text(" -> "), items, NOTHING)
-            return pc.binary_join_element_wise(
-                _text("{"), pc.binary_join(_lists(values, pairs), ", "), _text("}"), NOTHING
-            )
-        case t.StructType(fields):
-            members = [_inner_text(values.field(at), field.type, zone) for at, field in enumerate(fields)]
-            separated = [piece for member in members for piece in (_text(", "), member)][1:]
-            found = pc.binary_join_element_wise(_text("{"), *separated, _text("}"), NOTHING)
-            return pc.if_else(values.is_valid(), found, v.none_of(pa.string()))
-    raise v.NotByColumn
-
-
-def _inner_text(values: pa.Array, type_: t.DataType, zone: Zone) -> pa.Array:
-    """Elements, fields, keys or values as strings."""
-    found = Converted(values) if type_ == t.STRING else cast_column(values, type_, t.STRING, zone)
-    if found.failed is not None or found.rest is not None:
-        raise v.NotByColumn
-    return filled(found.values, "null")
-
-
-def _lists(values: pa.Array, inner: pa.Array) -> pa.Array:
-    """Lists with the lengths of `values` and the elements `inner`."""
-    return pa.ListArray.from_arrays(values.offsets, inner, mask=values.is_null() if values.null_count else None)
 
 
 def _text(text: str) -> pa.Scalar:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deltaskip.sparkexpr import EvaluationError
 from deltaskip.sparkexpr.functions import FUNCTIONS
-from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
+from deltaskip.sparkexpr.kernels.json_paths import parts, texts_at
 from deltaskip.sparkexpr.nodes import Call
 from deltaskip.sparkexpr.values.calendar import zone_of
 from tests.each import refuses
@@ -66,19 +66,11 @@ def test_values_at_the_end_of_a_path(given_texts: list[str | None], steps: list[
     array = pa.array([None] * start + given_texts, pa.string())[start:]
     found, kinds = texts_at(array, names, indices)
     found.validate(full=True)
-    lengths, length_kinds = array_lengths(array)
-    lengths.validate(full=True)
-    rows = zip(
-        given_texts, found.to_pylist(), kinds.to_pylist(), lengths.to_pylist(), length_kinds.to_pylist(), strict=True
-    )
-    for text, value, kind, length, length_kind in rows:
+    for text, value, kind in zip(given_texts, found.to_pylist(), kinds.to_pylist(), strict=True):
         if text is None:
-            assert (value, kind, length, length_kind) == (None, 0, None, 0)
-            continue
-        if kind != 255:
+            assert (value, kind) == (None, 0)
+        elif kind != 255:
             assert value == alone("get_json_object", text, path_of(steps)), text
-        if length_kind != 255:
-            assert length == alone("json_array_length", text), text
 
 
 def test_common_texts_are_not_left() -> None:

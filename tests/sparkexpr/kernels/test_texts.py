@@ -65,23 +65,9 @@ def test_places_of_a_part(values: list[Any], type_: pa.DataType, start: int, par
     assert found == each(values, lambda text: strings.locate(part, text, number))
 
 
-@given(rows(st.binary(max_size=6)), START, NUMBER, NUMBER)
-def test_slices_of_bytes(values: list[Any], start: int, position: int, length: int) -> None:
-    found = checked(text_parts.byte_slices(sliced(values, pa.binary(), start), position, length))
-    assert found == each(values, lambda data: strings.substring(data, position, length))
-
-
 @given(rows(st.text(st.characters(max_codepoint=127), max_size=10)), START)
 def test_capital_letters_of_ascii(values: list[Any], start: int) -> None:
     assert checked(text_parts.capitalized(sliced(values, pa.string(), start))) == each(values, strings.capitalized)
-
-
-@given(rows(TEXT), START, st.dictionaries(st.sampled_from(LETTERS), st.none() | st.sampled_from(LETTERS), max_size=6))
-def test_characters_are_replaced_or_left_out(values: list[Any], start: int, changes: dict[str, str | None]) -> None:
-    table = {ord(old): -1 if new is None else ord(new) for old, new in sorted(changes.items())}
-    old, new = pa.array(list(table), pa.int32()), pa.array(list(table.values()), pa.int32())
-    found = checked(text_parts.translated(sliced(values, pa.string(), start), old, new))
-    assert found == each(values, lambda text: twin.translated(text, table))
 
 
 @pytest.mark.parametrize(
@@ -89,11 +75,6 @@ def test_characters_are_replaced_or_left_out(values: list[Any], start: int, chan
     [
         (TypeError, lambda: text_parts.before_delimiter(pa.array([1]), b"a", 1)),
         (TypeError, lambda: text_parts.located(pa.array(["a"]), "a", 1)),
-        (TypeError, lambda: text_parts.translated(pa.array(["a"]), pa.array([1]), pa.array([1]))),
-        *(
-            (ValueError, lambda new=new: text_parts.translated(pa.array(["a"]), pa.array([1], pa.int32()), new))
-            for new in (pa.nulls(1, pa.int32()), pa.array([], pa.int32()))
-        ),
     ],
 )
 def test_another_layout_is_refused(error: type[Exception], call: Any) -> None:

@@ -5,7 +5,3 @@ def part_between(text: str, delimiter: str, number: int) -> str:
     parts = text.split(delimiter) if delimiter else [text]
     place = number - 1 if number > 0 else len(parts) + number
     return parts[place] if number and 0 <= place < len(parts) else ""
-
-
-def translated(text: str, changes: dict[int, int]) -> str:
-    return text.translate({old: None if new < 0 else new for old, new in changes.items()})
