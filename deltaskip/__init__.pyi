@@ -104,8 +104,7 @@ from .sparkexpr.collations.collation import Collation
 from .sparkexpr.collations.collation_id import CollationId
 from .sparkexpr.collations.libraries import register_icu
 from .sparkexpr.collations.lookup import AvailableCollations, available_collations, collation
-from .sparkexpr.column import ColumnExpr, col, lit
-from .sparkexpr.sort_terms import SortTerm
+from .sparkexpr.column import ColumnExpr, SortTerm, col, lit
 from .sparkexpr.types.data_types import (
     ArrayType,
     DataType,

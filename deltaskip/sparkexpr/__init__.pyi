@@ -1,13 +1,12 @@
 """Spark SQL's expressions over Arrow data, without Spark."""
 
 from . import nodes
-from .column import ColumnExpr, col, lit, to_node
+from .column import ColumnExpr, SortTerm, col, lit, to_node
 from .exact import Inexact, refused
 from .failures import PASS_SESSION, EvaluationError, Undecided, needs_session, public_errors
 from .over_data import CheckedExpression, check, evaluate, filter
 from .padding import as_read, padded_column
 from .python_values import literal_node, shaped
-from .sort_terms import SortTerm
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 from .text.parameters import bound_parameters, parameter_names, with_parameters
 from .text.render import exact_sql, to_sql

@@ -28,10 +28,10 @@ from deltaskip.sparkexpr.python_values import holds_dict, shaped
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.type_names import comparison_cure, sql_name
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.types.physical_names import MappingMode
 from deltaskip.sparkexpr.types.resolve import (
     AmbiguousName,
     InsideCollection,
+    MappingMode,
     collation_inside,
     collation_of,
     display_name,

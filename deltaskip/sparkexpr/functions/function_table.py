@@ -19,10 +19,9 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Presen
 from deltaskip.sparkexpr.functions.jsons import JSONS
 from deltaskip.sparkexpr.functions.lambdas import LAMBDAS
 from deltaskip.sparkexpr.functions.number_formats import NUMBER_FORMATS
-from deltaskip.sparkexpr.functions.numbers import NUMBERS
+from deltaskip.sparkexpr.functions.numbers import NUMBERS, ROUNDING
 from deltaskip.sparkexpr.functions.patterns import PATTERNS
 from deltaskip.sparkexpr.functions.printf import PRINTF
-from deltaskip.sparkexpr.functions.rounding import ROUNDING
 from deltaskip.sparkexpr.functions.shapes import SHAPES
 from deltaskip.sparkexpr.functions.text import TEXT
 from deltaskip.sparkexpr.functions.text_parts import MASKING

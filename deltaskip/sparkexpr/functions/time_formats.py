@@ -32,9 +32,8 @@ from deltaskip.sparkexpr.values.calendar import (
 )
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
-from deltaskip.sparkexpr.values.time_columns import civil, first_of_month, within_limits
 from deltaskip.sparkexpr.values.time_parsing import parsed_time
-from deltaskip.sparkexpr.values.zones import instants, local_times
+from deltaskip.sparkexpr.values.zones import civil, first_of_month, instants, local_times, within_limits
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", t.STRING)
 # The letter counts for which a field has a fixed width.

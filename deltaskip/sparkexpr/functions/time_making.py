@@ -30,8 +30,7 @@ from deltaskip.sparkexpr.values import calendar, dates
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.numerals import EXACT
-from deltaskip.sparkexpr.values.time_columns import first_of_month, within_limits
-from deltaskip.sparkexpr.values.zones import instants, local_times
+from deltaskip.sparkexpr.values.zones import first_of_month, instants, local_times, within_limits
 
 _SECONDS = t.DecimalType(16, 6)
 # 64-bit timestamps lie between these years.

@@ -23,8 +23,7 @@ from deltaskip.sparkexpr.values import calendar, dates
 from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.interval_types import DAYS
 from deltaskip.sparkexpr.values.intervals import added_interval, amount_of, moved
-from deltaskip.sparkexpr.values.time_columns import civil, first_of_month, local_column
-from deltaskip.sparkexpr.values.zones import instants, local_times
+from deltaskip.sparkexpr.values.zones import civil, first_of_month, instants, local_column, local_times
 
 _SECONDS_OF_MONTH = 31 * 86_400
 # Larger counts exceed the range of timestamps, or nearly.

@@ -19,8 +19,8 @@ from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values import calendar, dates
-from deltaskip.sparkexpr.values import time_columns as columns
 from deltaskip.sparkexpr.values import vectors as v
+from deltaskip.sparkexpr.values import zones as columns
 from deltaskip.sparkexpr.values.numerals import of_unscaled
 from deltaskip.sparkexpr.values.zones import instants, local_times
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.kernels.patterns import PLACES, Program
-from deltaskip.sparkexpr.regex import syntax_tree as tree
+from deltaskip.sparkexpr.regex import syntax as tree
 from deltaskip.sparkexpr.regex.syntax import Syntax, read
 
 _MOST_INSTRUCTIONS = 50_000

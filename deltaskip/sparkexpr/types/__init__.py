@@ -96,7 +96,7 @@ from deltaskip.sparkexpr.types.json import (
     type_name as type_name,
     type_to_json as type_to_json,
 )
-from deltaskip.sparkexpr.types.physical_names import MappingMode as MappingMode, physical_name as physical_name
+from deltaskip.sparkexpr.types.resolve import MappingMode as MappingMode, physical_name as physical_name
 from deltaskip.sparkexpr.types.resolve import (
     AmbiguousName as AmbiguousName,
     ColumnPath as ColumnPath,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from deltaskip.arguments import unicode_text
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import data_types as t
-from deltaskip.sparkexpr.types.physical_names import MappingMode, physical_name
+from deltaskip.sparkexpr.types.data_types import PHYSICAL_NAME_KEY, StructField
 
 ColumnPath = tuple[str, ...]
 """The parts of a column's name, from the top-level column to the field."""
@@ -299,3 +300,23 @@ def column_path(argument: str, column: object) -> ColumnPath:
     if isinstance(column, Sequence) and column and all(isinstance(part, str) for part in column):
         return tuple(unicode_text(argument, part) for part in column)
     raise InvalidArgumentType.of(argument, "the name of a column, or a tuple of its parts", column)
+
+
+MappingMode = Literal["none", "name", "id"]
+"""How fields are found in data files: by their names, by other names, or by numbers."""
+
+
+def physical_name(field: StructField, mode: MappingMode) -> str:
+    """Return the name of `field` in data files, statistics and partition values.
+
+    Raises SchemaError if the mode requires a physical name and the field has none.
+    """
+    if mode == "none":
+        return field.name
+    name = field.metadata.get(PHYSICAL_NAME_KEY)
+    if not isinstance(name, str) or not name:
+        raise SchemaError(
+            f"Column {field.name!r} has no {PHYSICAL_NAME_KEY} in its metadata although the table's column mapping "
+            f"mode is {mode!r}; the schema in the log is damaged."
+        )
+    return name

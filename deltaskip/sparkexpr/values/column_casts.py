@@ -22,8 +22,7 @@ from deltaskip.sparkexpr.values.arrow_nested import changed_inside, conformed
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.floats import decimals_of, float_texts
-from deltaskip.sparkexpr.values.time_columns import DATES_FROM, DATES_TO, time_texts
-from deltaskip.sparkexpr.values.zones import instants, local_times, near_limits
+from deltaskip.sparkexpr.values.zones import DATES_FROM, DATES_TO, instants, local_times, near_limits, time_texts
 
 _TIMES = (t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from deltaskip.sparkexpr.regex.syntax import Syntax
-from deltaskip.sparkexpr.regex.syntax_tree import Assertion, Choice, Group, Part, Ranges, Repeat, Series, Set
+from deltaskip.sparkexpr.regex.syntax import Assertion, Choice, Group, Part, Ranges, Repeat, Series, Set, Syntax
 
 _LINE_ENDS = "\n\r\u0085\u2028\u2029"
 Groups: TypeAlias = dict[int, tuple[int, int]]

@@ -6,8 +6,7 @@ import pytest
 
 from deltaskip.sparkexpr import EvaluationError, Undecided
 from deltaskip.sparkexpr.regex import beginning_of, compiled
-from deltaskip.sparkexpr.regex.syntax import _property_named
-from deltaskip.sparkexpr.regex.syntax_tree import LAST, Ranges
+from deltaskip.sparkexpr.regex.syntax import LAST, Ranges, _property_named
 from tests.each import each
 from tests.sparkexpr.regex.random_patterns import pattern
 
