@@ -50,6 +50,9 @@ _MEANS = frozenset(("avg", "mean", "median", "quantile_cont", "percentile_cont")
 _OF_NUMBERS = _MEANS | {"stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance"}
 _NUMBERS = _WHOLE | {"DECIMAL", "DOUBLE", "FLOAT", "NULL"}
 _ILIKE = frozenset(("~~*", "!~~*", "ilike_escape", "not_ilike_escape"))
+# What values of DISTINCT, of set operations and of the partitions of a window are operands of.
+_EQUAL: dict[str, Any] = {"comparison": "COMPARE_EQUAL"}
+_EXTREMES = frozenset(("greatest", "least", "max", "min"))
 _COMPARING = frozenset(("BOUND_COMPARISON", "BOUND_BETWEEN"))
 _NUMBER = regex(r"\s*[+-]?(?P<whole>\d*)(?:\.(?P<part>\d*))?(?P<power>[eE][+-]?\d+)?\s*")
 
@@ -148,7 +151,8 @@ def _expressions(plan: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             # The conditions of a join are no expressions.
             if "expression_class" in node or "comparison" in node:
                 parent = node
-            waiting += ((each, parent) for each in reversed(node.values()))
+            for key, each in reversed(node.items()):
+                waiting.append((each, _EQUAL if key in ("distinct_targets", "partitions") else parent))
 
 
 def _type(node: dict[str, Any]) -> str:
@@ -180,6 +184,8 @@ def _meaning(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
                 return "ILIKE"
             if name in ("~~", "!~~") and _constant(node["children"][1]) is None:
                 return "LIKE with a pattern that is not a constant"
+            if (name in _EXTREMES and "MAP" in operands) or (name == "length" and operands[0] == "LIST"):
+                return f"{name} of {operands[0]}"
             if name == "/" and "DECIMAL" in operands and not {"DOUBLE", "FLOAT"} & {*operands}:
                 return "/ of DECIMAL (write x / 3e0)"
             if name in _OF_NUMBERS and operands[0] not in (_NUMBERS - {"DECIMAL"} if name in _MEANS else _NUMBERS):
