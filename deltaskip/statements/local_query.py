@@ -76,7 +76,7 @@ class LocalRows:
         collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
         padded: The columns of the query of type CHAR, for which Spark pads the strings that they are compared with.
         floats: The columns of type FLOAT with which Spark computes as doubles, and DuckDB does not.
-        nested: The columns with elements or fields in whose order NULL is last in DuckDB and first in Spark.
+        nested: The columns with elements or fields in whose order NULL is last in DuckDB and first in Spark, and maps.
         quoted: The columns whose names stand in double quotes like a text of Spark.
         texts: What stands in double quotes in an expression, where DuckDB has a name and Spark a text.
         times: The values of a type without a time zone, which Spark has as TIMESTAMP or DATE.
@@ -118,7 +118,9 @@ class LocalRows:
         )
 
     def _of_nested(self) -> str:
-        return f"NULL inside of {', '.join(self.nested)} is last in DuckDB and first in Spark." if self.nested else ""
+        columns = ", ".join(self.nested)
+        said = f"NULL inside of {columns} is last in DuckDB and first in Spark, which has no order of maps."
+        return said if columns else ""
 
     def _of_padded(self) -> str:
         if not self.padded:
@@ -177,7 +179,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
     of_types = [each for each in bound if each not in TIMES and (each != FLOAT or not floats)]
     others = (*other_words(query.text, tokens, floats), *of_types, *other_forms(tokens, tables))
-    nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType))
+    nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType | t.MapType))
     found = floats if FLOAT in bound else (), _among(nested, ordered_names(tokens) if nested else ()), quoted
     texts = tuple(token.text for token in texts_of_spark(query.text, tokens))
     times = tuple(each for each in bound if each in TIMES)

@@ -46,7 +46,13 @@ _WHOLE = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"))
 # Types whose values have the text of Spark.
 _SAME_TEXT = _WHOLE | {"BOOLEAN", "DATE", "DECIMAL"}
 _MEANS = frozenset(("avg", "mean", "median", "quantile_cont", "percentile_cont"))
+# Aggregates of numbers, some of which DuckDB has of truth values, dates and times, too.
+_OF_NUMBERS = _MEANS | {"stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance"}
+_NUMBERS = _WHOLE | {"DECIMAL", "DOUBLE", "FLOAT", "NULL"}
 _ILIKE = frozenset(("~~*", "!~~*", "ilike_escape", "not_ilike_escape"))
+# What values of DISTINCT, of set operations and of the partitions of a window are operands of.
+_EQUAL: dict[str, Any] = {"comparison": "COMPARE_EQUAL"}
+_EXTREMES = frozenset(("greatest", "least", "max", "min"))
 _COMPARING = frozenset(("BOUND_COMPARISON", "BOUND_BETWEEN"))
 _NUMBER = regex(r"\s*[+-]?(?P<whole>\d*)(?:\.(?P<part>\d*))?(?P<power>[eE][+-]?\d+)?\s*")
 
@@ -145,7 +151,8 @@ def _expressions(plan: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             # The conditions of a join are no expressions.
             if "expression_class" in node or "comparison" in node:
                 parent = node
-            waiting += ((each, parent) for each in reversed(node.values()))
+            for key, each in reversed(node.items()):
+                waiting.append((each, _EQUAL if key in ("distinct_targets", "partitions") else parent))
 
 
 def _type(node: dict[str, Any]) -> str:
@@ -163,6 +170,8 @@ def _bound_type(node: dict[str, Any]) -> dict[str, Any]:
 
 def _meaning(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
     operands, name = [*map(_type, node.get("children", []))], str(node.get("name", "")).lower()
+    if _compares(parent) and _type(node) == "MAP":
+        return "a comparison of MAP"
     match node["expression_class"]:
         case "BOUND_CAST":
             return _of_cast(node, parent)
@@ -175,10 +184,12 @@ def _meaning(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
                 return "ILIKE"
             if name in ("~~", "!~~") and _constant(node["children"][1]) is None:
                 return "LIKE with a pattern that is not a constant"
+            if (name in _EXTREMES and "MAP" in operands) or (name == "length" and operands[0] == "LIST"):
+                return f"{name} of {operands[0]}"
             if name == "/" and "DECIMAL" in operands and not {"DOUBLE", "FLOAT"} & {*operands}:
                 return "/ of DECIMAL (write x / 3e0)"
-            if name in _MEANS and operands[0] == "DECIMAL":
-                return f"{name} of DECIMAL"
+            if name in _OF_NUMBERS and operands[0] not in (_NUMBERS - {"DECIMAL"} if name in _MEANS else _NUMBERS):
+                return f"{name} of {operands[0]}"
             if name in ("floor", "ceil", "ceiling") and operands[0] in ("DOUBLE", "FLOAT"):
                 return f"{name} of {operands[0]}"
             if {"DATE", "INTERVAL"} == {*operands} and not _compares(parent):
@@ -210,7 +221,9 @@ def _of_cast(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
         # Elsewhere, Spark reads the string as the other type.
         return None if parent.get("name") == "||" and given in _SAME_TEXT else f"{given} as a string"
     if given != "VARCHAR":
-        return None
+        # In Spark, no number is a truth value. A constant stands for a WHERE that a scan has.
+        is_other = given == "BOOLEAN" or (to["id"] == "BOOLEAN" and constant is None)
+        return f"{given} as {to['id']}" if is_other else None
     if to["id"] == "TIMESTAMP" and constant is not None:
         return None if _compares(parent) else "TIMESTAMP '…'"
     if constant is None:

@@ -26,6 +26,8 @@ from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
 _MOST_VALUES = 10_000
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "void")
+# Types of all literals of a form.
+_OF_LITERALS = ("string", "boolean", "date", "double")
 _INSTEAD = "use MERGE INTO … USING (query) … WHEN MATCHED THEN DELETE or UPDATE"
 
 _AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -373,32 +375,42 @@ def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str],
     tokens = reader.tokens
     before = tokens[at - 1] if at else None
     if before is not None and before.is_word("EXISTS"):
-        return before.start, "TRUE" if _rows(query, run, 1) else "FALSE"
+        return before.start, "(TRUE)" if _rows(query, run, 1)[0] else "(FALSE)"
     if before is None or not before.is_word("IN"):
-        values = _values(query, run, 2)
+        values, null = _values(query, run, 2)
         if len(values) > 1:
             raise PredicateError(f"The query ({query}) must have one row, but has more.")
-        return tokens[at].start, values[0] if values else "NULL"
-    values = _values(query, run, _MOST_VALUES + 1)
+        return tokens[at].start, f"({values[0] if values else null})"
+    values, null = _values(query, run, _MOST_VALUES + 1)
     if len(values) > _MOST_VALUES:
         raise InvalidArgument(f"The query ({query}) has more than {_MOST_VALUES:,} values: {_INSTEAD}.")
     negated = at > 1 and tokens[at - 2].is_word("NOT")
     start = tokens[at - 2].start if negated else before.start
     if not values:
         # Spark 4.1: x IN () is FALSE and x NOT IN () is TRUE for every x, also for NULL.
-        return start, "<=> NULL IS NOT NULL" if negated else "<=> NULL IS NULL"
+        return start, f"<=> {null} IS {'NOT ' if negated else ''}NULL "
     return start, f"{'NOT ' if negated else ''}IN ({', '.join(values)})"
 
 
-def _values(query: str, run: Callable[[str], Any], most: int) -> list[str]:
-    """The values of a query of one column as literals, up to a limit."""
-    found = _rows(query, run, most)
-    if found and len(found[0]) != 1:
-        raise PredicateError(f"The query ({query}) must have one column, but has {len(found[0])}.")
-    return [exact_sql(literal_node(row[0], f"A value of the query ({query})")) for row in found]
+def _values(query: str, run: Callable[[str], Any], most: int) -> tuple[list[str], str]:
+    """The values of a query of one column up to a limit, of which the first has its type, and NULL of this type."""
+    found, kinds = _rows(query, run, most)
+    if len(kinds) != 1:
+        raise PredicateError(f"The query ({query}) must have one column, but has {len(kinds)}.")
+    [kind] = kinds
+    # Literals of numbers count by their digits, and NULL has no type: sums, quotients and comparisons depend on it.
+    null = "NULL" if kind == "void" else f"CAST(NULL AS {kind})"
+    texts = [
+        null if value is None else exact_sql(literal_node(value, f"A value of the query ({query})"))
+        for [value] in found
+    ]
+    if texts and kind not in _OF_LITERALS and texts[0] != null:
+        texts[0] = f"CAST({texts[0]} AS {kind})"
+    return texts, null
 
 
-def _rows(query: str, run: Callable[[str], Any], most: int) -> list[Any]:
+def _rows(query: str, run: Callable[[str], Any], most: int) -> tuple[list[Any], list[str]]:
+    """The first rows of a query, and the names of its columns' types."""
     try:
         frame = run(query)
     except PredicateError as error:
@@ -422,4 +434,4 @@ def _rows(query: str, run: Callable[[str], Any], most: int) -> list[Any]:
             f"The query ({query}) in a predicate of DELETE or UPDATE has a date outside of the years 1 to 9999, which "
             f"cannot be written into the predicate: {_INSTEAD}."
         ) from error
-    return found
+    return found, kinds

@@ -277,7 +277,7 @@ def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
 
 
 FLOATS = "DuckDB compares f of type FLOAT with numbers as FLOAT, and Spark as DOUBLE: write CAST(f AS DOUBLE)."
-NESTED = "NULL inside of {} is last in DuckDB and first in Spark."
+NESTED = "NULL inside of {} is last in DuckDB and first in Spark, which has no order of maps."
 QUOTED = (
     '"m" is a text where a scan answers, as in Spark, and a column where DuckDB does: '
     "write 'm' for the text, and m without quotes for the column."
@@ -304,6 +304,22 @@ AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and n
         ("SELECT sum(f * 3) FROM t", FLOATS),
         ("SELECT f FROM t UNION ALL SELECT 1", FLOATS),
         ("SELECT avg(id + 0.5) FROM t", AGGREGATES.format("avg of DECIMAL")),
+        ("SELECT sum(id > 0) FROM t", AGGREGATES.format("sum of BOOLEAN")),
+        ("SELECT sum(NULL) FROM t", ""),
+        ("SELECT max(coalesce(id > 0, id)) FROM t", AGGREGATES.format("BOOLEAN as BIGINT")),
+        ("SELECT id > 0 AS b FROM t UNION ALL SELECT 1.5", AGGREGATES.format("BOOLEAN as DECIMAL")),
+        ("SELECT max(id) FROM t GROUP BY n HAVING max(id)", AGGREGATES.format("BIGINT as BOOLEAN")),
+        ("SELECT max(id > 0) FROM t GROUP BY n HAVING max(id > 0) = 'true'", ""),
+        ("SELECT x.id FROM t x JOIN t y ON x.p = y.p", AGGREGATES.format("a comparison of MAP")),
+        ("SELECT count(*) AS k FROM t GROUP BY p IN (p)", AGGREGATES.format("a comparison of MAP")),
+        ("SELECT DISTINCT p FROM t", AGGREGATES.format("a comparison of MAP")),
+        ("SELECT p FROM t EXCEPT SELECT NULL", AGGREGATES.format("a comparison of MAP")),
+        ("SELECT p FROM t UNION ALL SELECT NULL", ""),
+        ("SELECT max(id) OVER (PARTITION BY p) FROM t", AGGREGATES.format("a comparison of MAP")),
+        ("SELECT lag(p) OVER (PARTITION BY id ORDER BY id) FROM t", ""),
+        ("SELECT max(coalesce(p, p)) FROM t", AGGREGATES.format("max of MAP")),
+        ("SELECT max(p) FROM t", f"{AGGREGATES.format('max of MAP')} {NESTED.format('p')}"),
+        ("SELECT max(length(a)) FROM t", AGGREGATES.format("length of LIST")),
         ("SELECT max(floor(f)) FROM t", AGGREGATES.format("floor of FLOAT")),
         ("SELECT max(n || f) FROM t", AGGREGATES.format("FLOAT as a string")),
         ("SELECT max(n || id) FROM t", ""),
@@ -349,9 +365,8 @@ AGGREGATES = "DuckDB runs this query, so that {} has the meaning of DuckDB and n
 def test_other_rows_than_those_of_spark_are_said(tmp_path: Path, query: str, said: str) -> None:
     """Of what a scan and DuckDB see differently, each query says so. In Spark, a FLOAT beside a DECIMAL is DOUBLE."""
     path = str(tmp_path / "t")
-    ds.DeltaTable.create(path, "id BIGINT, f FLOAT, a ARRAY<INT>, s STRUCT<x: INT>, n STRING, m STRING").append(
-        [{"id": 1, "f": 0.1}]
-    )
+    columns = "id BIGINT, f FLOAT, a ARRAY<INT>, s STRUCT<x: INT>, n STRING, m STRING, p MAP<STRING, INT>"
+    ds.DeltaTable.create(path, columns).append([{"id": 1, "f": 0.1}])
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         with suppress(ds.PredicateError):  # a name that is not grouped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import deltaskip as ds
 from tests.catalogs.memory_catalog import MemoryCatalog
+from tests.each import refuses
 
 STATEMENTS = [
     "CREATE TABLE db.copy AS SELECT id, day, amount * 2 AS twice, upper(name) AS u FROM db.orders WHERE id < 4",
@@ -135,3 +137,65 @@ def test_constants_of_values_have_the_common_type_of_spark(tmp_path: Path) -> No
     for text in ["(1), ('a')", "(TRUE), (1)", "(DATE '2026-01-01'), ('2026-01-02')"]:
         with pytest.raises(ds.SchemaError, match="in one column, which have no common type: write CAST"):
             catalog.sql(f"INSERT INTO db.v (d) VALUES {text}")
+
+
+THIRD = Decimal("0.6666666666667")
+# What stands in place of a query has the type of its column and is a whole: a literal of a number has the type of its
+# digits, NULL has none, and a sign before a number less than 0 would begin a comment.
+CONSTANTS: dict[str, str | list[tuple[Any, ...]]] = {
+    "DELETE FROM db.t WHERE id = 5 -(SELECT min(id) FROM db.z)": [(5, None, None)],
+    "DELETE FROM db.t WHERE id = 5 -(SELECT min(id) FROM db.z) AND b": [(5, None, None), (6, None, None)],
+    "DELETE FROM db.t WHERE id = 5 AND(SELECT id < 0 FROM db.z)AND NOT EXISTS(SELECT id FROM db.z WHERE id > 0)AND b": [
+        (6, None, None)
+    ],
+    "UPDATE db.t SET w = d / (SELECT max(d) FROM db.z) WHERE b": [(5, THIRD, None), (6, None, None)],
+    "UPDATE db.t SET w = d / (SELECT max(k) FROM db.z) WHERE b": [
+        (5, Decimal("0.66666666666666666666667").quantize(Decimal("1e-18")), None), (6, None, None)
+    ],
+    "UPDATE db.t SET w = y + (SELECT max(y) FROM db.z)": "200 is out of the range|BINARY_ARITHMETIC",
+    "UPDATE db.t SET s = typeof((SELECT k FROM db.z)) WHERE b": [(5, None, "bigint"), (6, None, None)],
+    "UPDATE db.t SET s = 'v' || (SELECT max(day) FROM db.z)": [(5, None, None), (6, None, None)],
+    "DELETE FROM db.t WHERE id IN (SELECT k + 2 FROM db.z)": [(6, None, None)],
+    "DELETE FROM db.t WHERE b NOT IN (SELECT day FROM db.z WHERE id = 7)": "BOOLEAN <=> DATE is not|MISMATCH",
+    "DELETE FROM db.t WHERE b <=> (SELECT max(day) FROM db.z)": "BOOLEAN <=> DATE is not|MISMATCH",
+    "DELETE FROM db.t WHERE b NOT IN (SELECT id, k FROM db.z WHERE id = 7)": "must have one column, but has 2",
+    "DELETE FROM db.t WHERE id NOT IN (SELECT k FROM db.z WHERE id = 7)": [],
+}  # fmt: skip
+
+
+def _check_constants(catalog: MemoryCatalog, *session: Any) -> None:
+    catalog.sql("CREATE TABLE db.z (id INT, k BIGINT, y TINYINT, d DECIMAL(10, 2), day DATE)")
+    catalog.sql("INSERT INTO db.z VALUES (-1, 3, 100, 3, NULL)")
+    for text, expected in CONSTANTS.items():
+        catalog.sql(
+            "CREATE OR REPLACE TABLE db.t (id INT, b BOOLEAN, d DECIMAL(10, 2), y TINYINT, w DECIMAL(38, 18), s STRING)"
+        )
+        catalog.sql("INSERT INTO db.t (id, b, d, y) VALUES (5, TRUE, 2, 100), (6, NULL, 1, 1)")
+        if isinstance(expected, str):
+            refuses(ds.DeltaSkipError, expected, catalog.sql, *session, text)
+        else:
+            catalog.sql(*session, text)
+            found = catalog.sql("SELECT id, w, s FROM db.t").to_pylist()
+            assert sorted(tuple(row.values()) for row in found) == expected, text
+
+
+def test_constants_of_queries_have_their_types_without_a_session(tmp_path: Path) -> None:
+    _check_constants(_catalog(tmp_path))
+
+
+@pytest.mark.spark
+def test_constants_of_queries_have_their_types_through_spark(tmp_path: Path, spark: Any) -> None:
+    _check_constants(_catalog(tmp_path), spark)
+
+
+def test_rows_of_types_that_spark_does_not_compare_are_not_written(tmp_path: Path) -> None:
+    catalog = _catalog(tmp_path)
+    catalog.sql("CREATE TABLE db.m (id INT, b BOOLEAN, m MAP<STRING, INT>)")
+    for text in ([
+        "INSERT INTO db.m (m) SELECT max(m) FROM db.m GROUP BY b",
+        "INSERT INTO db.m (id) SELECT max(coalesce(b, id)) FROM db.m GROUP BY b",
+        "DELETE FROM db.orders WHERE id IN (SELECT x.id FROM db.m x JOIN db.m y ON x.b = y.id)",
+        "UPDATE db.orders SET amount = (SELECT sum(b) FROM db.m)",
+        "MERGE INTO db.orders t USING (SELECT avg(day) AS d FROM db.orders) s ON t.day = s.d WHEN MATCHED THEN DELETE",
+    ]):  # fmt: skip
+        refuses(ds.PredicateError, "Such rows are not written unasked", catalog.sql, text)
