@@ -45,6 +45,8 @@ _CHECKSUM_BYTES = 1 << 20
 _MOST_DAMAGED = 100
 # Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
+# Local commits of fewer bytes are read in less time than a thread is started.
+_LITTLE_BYTES = 1 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.
 _LOOKS = 100
@@ -562,12 +564,15 @@ def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None 
         if segment.checkpoint is not None and damaged >= _MOST_DAMAGED:
             continue
         checkpoint = None
-        if segment.checkpoint is None and not storage.remote and _bytes_of(segment.commits) < _WATCHED_BYTES:
-            tail, checksum = _read_tail(storage, segment.root, segment.commits, segment)
+        read = partial(_read_tail, storage, segment.root, segment.commits, segment)
+        most = _WATCHED_BYTES if segment.checkpoint is None else _LITTLE_BYTES
+        is_little = not storage.remote and _bytes_of(segment.commits) < most
+        if segment.checkpoint is None and is_little:
+            tail, checksum = read()
         else:
             opening = Progress(f"Opening {table_name(segment.root)}", unit="files")
             with opening as progress, ThreadPoolExecutor(1, "deltaskip") as beside:
-                reading = beside.submit(_read_tail, storage, segment.root, segment.commits, segment)
+                reading = None if is_little else beside.submit(read)
                 if segment.checkpoint is not None:
                     try:
                         checkpoint = _opened(storage, segment.root, segment.checkpoint, progress.advance)
@@ -579,7 +584,7 @@ def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None 
                         damaged += 1
                         continue
                 try:
-                    tail, checksum = progress.result(reading)
+                    tail, checksum = read() if reading is None else progress.result(reading)
                 except errors.CorruptLog as error:
                     if not _has_commits_for(listing, segment):
                         raise

@@ -117,6 +117,16 @@ def test_bloom_filters_leave_the_bytes_of_the_index_to_read(tmp_path: Path, monk
     assert [each.kind for each in table.advise(queries).suggestions] == ["index"]
 
 
+def test_bytes_for_which_the_log_has_no_text_are_ordered_and_not_advised_as_partitions(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "b BINARY, text STRING")
+    for _ in range(20):
+        bytes_of = [bytes([200 + number % 5]) for number in range(2000)]
+        table.append(pa.table({"b": bytes_of, "text": [f"t{number % 5}" for number in range(2000)]}))
+    advice = table.advise(["b = X'C8'", "text = 't1'"], target_file_bytes=2000)
+    assert {each.columns for each in advice.suggestions if each.kind == "partitioning"} == {("text",)}, advice
+    assert ("b",) in {each.columns for each in advice.suggestions if each.kind == "order"}, advice
+
+
 def test_nothing_is_advised_where_nothing_helps(tmp_path: Path) -> None:
     table = made(tmp_path / "t", "sorted")
     size = read_bytes(table, ["true"]) // FILES

@@ -19,8 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.data_files.append import append_to
+from deltaskip.actions.partition_values import PartitionValueError, partition_texts
+from deltaskip.data_files.append import add_rows, plan_append
 from deltaskip.data_files.data import GivenRows
+from deltaskip.data_files.data_file import add_of_new_file, parquet_schema, viewed
+from deltaskip.data_files.parquet_writer import DataFileLayout, encoded_columns
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.files_to_change import kept_files, size_of_table
@@ -32,6 +36,7 @@ from deltaskip.maintenance.optimize.strategy import OptimizeRequest, curve_throu
 from deltaskip.reading import arrow_rows
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.journal import TableQuery, noted, paused
 from deltaskip.skipping.read_options import ReadOptions
@@ -40,8 +45,10 @@ from deltaskip.skipping.table_coverage import table_coverage
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
-from deltaskip.sparkexpr.values.arrow_values import exact_sum, tuple_codes
-from deltaskip.storage import open_storage
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, one_chunk, tuple_codes
+from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.stats.footer import FileInMemory, read_footer
+from deltaskip.storage import join, open_storage
 from deltaskip.table.advice.advice import Suggestion, TableAdvice
 from deltaskip.table.creation import TableDefinition, creation
 
@@ -167,7 +174,10 @@ class _Advisor:
             name = column.logical[0]
             count = sample.distinct(name) if len(column.logical) == 1 else None
             if count is not None and 1 < count <= min(_MOST_PARTITIONS, 2 * self._new_files):
-                after = self._after(sample, sample.partitioned(name), folder / f"partitions-{at}", count, (name,))
+                try:
+                    after = self._after(sample, sample.partitioned(name), folder / f"partitions-{at}", count, (name,))
+                except PartitionValueError:  # the log has no text for some bytes
+                    continue
                 yield _Candidate("partitioning", (column,), after)
 
     @property
@@ -278,6 +288,7 @@ def _sought(node: n.Node, column: tuple[str, ...]) -> int | None:
 _MOST_FILES = 256
 _MOST_SIMULATED = 400
 _ROWS_PER_FILE = 250
+_FILE = "{}.parquet"
 _FILLER = "_deltaskip_filler"
 # What a field of a simulated table keeps of its metadata: the collation, and the length of CHAR and VARCHAR.
 _DROPPED = ("delta.", "CURRENT_DEFAULT", "EXISTS_DEFAULT")
@@ -391,7 +402,39 @@ def simulated(
         schema = t.StructType((*schema.fields, t.StructField(_FILLER, t.BOOLEAN)))
     storage, root = open_storage(folder)
     transaction = creation(storage, root, TableDefinition(schema, partition_columns, properties=properties))
-    for rows in files:
-        append_to(transaction, GivenRows(rows))
+    rows = GivenRows(pa.concat_tables(files))
+    planned = plan_append(transaction, rows.schema_for(transaction.schema), "keep", "UTC", rows.collation_version)
+    stored = ArrowRows(planned.rows, planned.layout.time_zone).stream(rows.batches(root))
+    add_rows(transaction, planned, _described(list(stored), [len(each) for each in files], planned.layout))
     transaction.commit()
     return load_snapshot(storage, root)
+
+
+def _described(batches: Sequence[pa.RecordBatch], counts: Sequence[int], layout: DataFileLayout) -> WrittenRows:
+    """The actions of files with so many rows each. They are the row groups of the first, the only one that exists."""
+    fields, mode = layout.schema.fields, layout.mapping_mode
+    kept = [at for at, field in enumerate(fields) if field.name not in layout.partition_columns]
+    schema, kept = parquet_schema(layout.schema, kept, mode)
+    rows = pa.Table.from_batches(batches)
+    parts = [
+        pa.RecordBatch.from_arrays(
+            [viewed(batch.column(fields[at].name), of.type) for at, of in zip(kept, schema, strict=True)], schema=schema
+        )
+        for batch in batches
+    ]
+    data, _ = encoded_columns(pa.Table.from_batches(parts), counts, layout, StatisticsRequest((), ()))
+    # The commit that creates a table looks for its first file.
+    layout.storage.put_if_absent(join(layout.root, _FILE.format(0)), bytes(data))
+    file, reader = FileInMemory(pa.py_buffer(data)), FileReader(layout.request, exact_floats=True)
+    footer = read_footer(file, layout.root)
+    firsts = pa.array(np.cumsum([0, *counts[:-1]]))
+    texts = {
+        t.physical_name(field, mode): partition_texts(one_chunk(rows[field.name].take(firsts)), field.type).to_pylist()
+        for field in layout.partition_fields()
+    }
+    adds = []
+    for at in range(len(counts)):
+        facts = reader.facts(file, layout.root, row_groups=[at], footer=footer)
+        values = {name: column[at] for name, column in texts.items()}
+        adds.append(add_of_new_file(_FILE.format(at), values, 1, stats_json(facts, layout.request), layout.request))
+    return WrittenRows(tuple(adds), len(rows))
