@@ -124,13 +124,15 @@ def _of_column(totals: FileTotals, column: t.Resolved, partitions: set[str], ent
     if any((numpy_values(pc.is_null(each.edges)) & ~each.none).any() for each in sides):
         return found
     in_partition = column.logical[0] in partitions
+    if not distinct:  # Without a value, the bounds have no type.
+        return {**found, "distinctCount": "0"}
     if in_partition:
         distinct = pc.count_distinct(sides[0].edges).as_py()
     elif column.type == t.STRING:
         if entries is None:
             return found
         distinct = min(distinct, entries * pc.count_distinct(sides[0].edges).as_py())
-    if not distinct or column.type == t.STRING:
+    if column.type == t.STRING:
         return {**found, "distinctCount": str(distinct)}
     ends = [pc.min_max(each.edges)[side].as_py() for each, side in zip(sides, _SIDES, strict=True)]
     if not in_partition and column.type not in t.FLOATING:

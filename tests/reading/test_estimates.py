@@ -76,3 +76,15 @@ def test_estimates_of_all_files_are_kept_for_a_version(tmp_path: Path) -> None:
     table.append(pa.table({"id": [1], "s": ["a"]}))
     assert estimates(table.refresh()).rows == whole.rows + 1
     assert estimates(table).columns["id"]["max"] == str(ROWS * FILES - 1)
+
+
+def test_a_table_without_a_value_has_no_distinct_values(tmp_path: Path) -> None:
+    ddl = "a STRING, b BIGINT, p STRING, q DATE, r DECIMAL(38, 2), s BOOLEAN, t BIGINT"
+    columns = list("abpqrst")
+    table = ds.DeltaTable.create(tmp_path, ddl, columns[2:])
+    for rows in (0, 1):
+        if rows:
+            table.append(pa.table({name: pa.nulls(1) for name in columns}))
+        found = estimates(table.refresh())
+        assert found.rows == rows
+        assert {found.columns[name]["distinctCount"] for name in columns} == {"0"}

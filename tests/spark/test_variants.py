@@ -14,6 +14,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.spark.session.session_settings import session_settings
 from tests.corpus_digests import arrow_digest
+from tests.each import each
 from tests.extent import some
 from tests.spark.test_corpus_rows import rows_and_digest
 
@@ -115,6 +116,24 @@ def test_variants_in_structs(spark: Any, shredded: Any, tmp_path: Path) -> None:
     assert (len(found), arrow_digest(found, table.schema)) == rows_and_digest(rows, table.schema)
     some = table.scan("id > 3 AND id < 8", columns=["d", "id"]).to_arrow()
     assert some["d"].to_pylist() == [row["d"] for row in found.to_pylist() if 3 < row["id"] < 8]
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_a_table_without_shredding_has_no_shredded_files_under_any_setting(spark: Any, tmp_path: Path) -> None:
+    rows = spark.range(0, 4, 1, 1).selectExpr("id", "parse_json('{\"a\": 1}') AS v", "array(parse_json('2')) AS vs")
+
+    def check(schema: str) -> None:
+        table = ds.DeltaTable.create(tmp_path / (schema or "inferred"), rows.schema)
+        with session_settings(spark, shredding(schema)):
+            table.append(rows)
+            table.update({"v": "parse_json('{\"a\": 3}')"}, "variant_get(v, '$.a', 'int') = id", spark=spark)
+            table.optimize(spark=spark)
+        for path in (tmp_path / (schema or "inferred")).rglob("*.parquet"):
+            assert "typed_value" not in str(pq.ParquetFile(path).schema), path
+        found = table.refresh().scan().to_spark(spark).selectExpr("id", "to_json(v)", "to_json(vs[0])").collect()
+        assert sorted(map(tuple, found)) == [(i, '{"a":%s}' % (3 if i == 1 else 1), "2") for i in range(4)]
+
+    each(("", "STRUCT<a: INT>"), check)
 
 
 def test_rows_are_rewritten_without_spark(spark: Any, shredded: Any, tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ _IDENTITY_TASKS = 16
 _WRITER_VERSION = "parquet.writer.version"
 # org.apache.parquet.hadoop.ParquetOutputFormat
 _FILTERS, _ADAPTIVE_FILTERS = "parquet.bloom.filter.enabled", "parquet.bloom.filter.adaptive.enabled"
-_SHREDDING = "spark.sql.variant.inferShreddingSchema"
+_INFERRED_SHREDDING = "spark.sql.variant.inferShreddingSchema"
+_FORCED_SHREDDING = "spark.sql.variant.forceShreddingSchemaForTest"
 _POLICY = "spark.sql.storeAssignmentPolicy"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 # Rows in a shuffle take about twice the bytes of their file.
@@ -96,7 +97,8 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
         texts = _folder_columns(layout)
         stored = stored.select(*_data_columns(plan, layout), *_partition_texts(frame.sparkSession, layout, texts))
         stored, settings = _balanced(stored, texts, layout)
-        stored, in_settings = with_settings(stored, {**WRITE_SETTINGS, **settings})
+        unshredded = {} if layout.may_shred else {_FORCED_SHREDDING: ""}
+        stored, in_settings = with_settings(stored, {**WRITE_SETTINGS, **unshredded, **settings})
         # Below the sort: Spark must see the order of the rows that it writes.
         stored, counted = counted_rows(stored)
         if layout.sort_by:
@@ -105,7 +107,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
             stored = stored.coalesce(most_tasks)
         options = {"maxRecordsPerFile": str(_rows_per_file(frame, layout))}
         if not layout.may_shred:
-            options[_SHREDDING] = "false"
+            options[_INFERRED_SHREDDING] = "false"
         if layout.page_version == "2.0":
             options[_WRITER_VERSION] = "PARQUET_2_0"
         options |= _filter_options(layout)
