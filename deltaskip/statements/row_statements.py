@@ -12,9 +12,10 @@ from deltaskip.dml.merge.clauses import ClauseKind
 from deltaskip.errors import InvalidArgument, PredicateError, SparkUnavailable, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length, unqualified_text
-from deltaskip.sparkexpr import exact_sql, literal_node
+from deltaskip.sparkexpr import columns_in, exact_sql, is_valid_sql, literal_node
 from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_error
-from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name
+from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name, fold_name
+from deltaskip.sparkexpr.types.lengths import char_columns
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
 from deltaskip.statements.query_rows import QueryRows
@@ -22,6 +23,7 @@ from deltaskip.statements.reader import NameParts, PartitionValue, StatementRead
 from deltaskip.statements.references import references
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
+from deltaskip.table.table import DeltaTable
 
 _MOST_VALUES = 10_000
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -71,7 +73,7 @@ class Delete(RowChange):
         table = session.table(self.name)
         own = None
         if self.where is not None:
-            own = session.own(_with_values(self.where, session.query), self.name, self.alias, table)
+            own = _own(session, self.where, self, table)
         return _affected(table.delete(own, session.spark).metrics.get("numDeletedRows"))
 
 
@@ -115,12 +117,11 @@ class Update(RowChange):
         table = session.table(self.name)
         given = {}
         for path, expression in self.values:
-            value = _with_values(expression, session.query)
             own_path = path[qualifier_length(path, table.schema, qualifiers(self.name, self.alias)) :]
-            given[quoted_path(own_path)] = session.own(value, self.name, self.alias, table)
+            given[quoted_path(own_path)] = _own(session, expression, self, table)
         own = None
         if self.where is not None:
-            own = session.own(_with_values(self.where, session.query), self.name, self.alias, table)
+            own = _own(session, self.where, self, table)
         return _affected(table.update(given, own, session.spark).metrics.get("numUpdatedRows", 0))
 
 
@@ -339,8 +340,27 @@ def _alias(reader: StatementReader, until: str) -> str | None:
     return reader.name("an alias")
 
 
-def _with_values(text: str, run: Callable[[str], Any]) -> str:
-    """Return a predicate in which constants replace the queries after IN and EXISTS, and scalar subqueries.
+def _own(session: StatementSession, text: str, change: Delete | Update, table: DeltaTable) -> str:
+    """Return an expression of DELETE or UPDATE with constants in place of queries, and its columns without qualifiers.
+
+    Raises:
+        PredicateError: A column of type CHAR is in it beside the strings of a query.
+    """
+    value, kinds = _with_values(text, session.query)
+    own = session.own(value, change.name, change.alias, table)
+    chars = {fold_name(name): name for name in char_columns(table.schema.fields)} if "string" in kinds else {}
+    read = {fold_name(path[0]) for path in columns_in(own)} if not chars or is_valid_sql(own) else {*chars}
+    for name in chars.keys() & read:
+        # Spark 4.1, ApplyCharTypePadding
+        raise PredicateError(
+            f"The column {chars[name]} of {table.uri} has the type CHAR: Spark pads constants that it compares with it, "
+            f"and no strings of a query, so that a constant cannot replace the query: {_INSTEAD}."
+        )
+    return own
+
+
+def _with_values(text: str, run: Callable[[str], Any]) -> tuple[str, set[str]]:
+    """Return a predicate in which constants replace queries: after IN and EXISTS, and scalar ones; and their types.
 
     # Spark 4.1, SqlBaseParser.g4: predicate (IN), primaryExpression (subqueryExpression), EXISTS
 
@@ -354,6 +374,7 @@ def _with_values(text: str, run: Callable[[str], Any]) -> str:
     """
     reader = StatementReader(text)
     pieces: list[str] = []
+    kinds = set[str]()
     end = at = 0
     while at < len(reader.tokens):
         token = reader.tokens[at]
@@ -363,37 +384,38 @@ def _with_values(text: str, run: Callable[[str], Any]) -> str:
             continue
         closing = reader.closing(at)
         query = text[token.end : reader.tokens[closing].start]
-        start, constant = _constant(reader, at, query, run)
+        start, constant, kind = _constant(reader, at, query, run)
+        kinds.add(kind)
         pieces += text[end:start], constant
         end = reader.tokens[closing].end
         at = closing + 1
-    return "".join([*pieces, text[end:]])
+    return "".join([*pieces, text[end:]]), kinds
 
 
-def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str], Any]) -> tuple[int, str]:
-    """The start of the text around a query, and its replacement. at: of the parenthesis."""
+def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str], Any]) -> tuple[int, str, str]:
+    """The start of the text around a query, its replacement, and the type of its values. at: of the parenthesis."""
     tokens = reader.tokens
     before = tokens[at - 1] if at else None
     if before is not None and before.is_word("EXISTS"):
-        return before.start, "(TRUE)" if _rows(query, run, 1)[0] else "(FALSE)"
+        return before.start, "(TRUE)" if _rows(query, run, 1)[0] else "(FALSE)", "boolean"
     if before is None or not before.is_word("IN"):
-        values, null = _values(query, run, 2)
+        values, null, kind = _values(query, run, 2)
         if len(values) > 1:
             raise PredicateError(f"The query ({query}) must have one row, but has more.")
-        return tokens[at].start, f"({values[0] if values else null})"
-    values, null = _values(query, run, _MOST_VALUES + 1)
+        return tokens[at].start, f"({values[0] if values else null})", kind
+    values, null, kind = _values(query, run, _MOST_VALUES + 1)
     if len(values) > _MOST_VALUES:
         raise InvalidArgument(f"The query ({query}) has more than {_MOST_VALUES:,} values: {_INSTEAD}.")
     negated = at > 1 and tokens[at - 2].is_word("NOT")
     start = tokens[at - 2].start if negated else before.start
     if not values:
         # Spark 4.1: x IN () is FALSE and x NOT IN () is TRUE for every x, also for NULL.
-        return start, f"<=> {null} IS {'NOT ' if negated else ''}NULL "
-    return start, f"{'NOT ' if negated else ''}IN ({', '.join(values)})"
+        return start, f"<=> {null} IS {'NOT ' if negated else ''}NULL ", kind
+    return start, f"{'NOT ' if negated else ''}IN ({', '.join(values)})", kind
 
 
-def _values(query: str, run: Callable[[str], Any], most: int) -> tuple[list[str], str]:
-    """The values of a query of one column up to a limit, of which the first has its type, and NULL of this type."""
+def _values(query: str, run: Callable[[str], Any], most: int) -> tuple[list[str], str, str]:
+    """The values of a query of one column up to a limit, the first with its type; NULL of this type; and the type."""
     found, kinds = _rows(query, run, most)
     if len(kinds) != 1:
         raise PredicateError(f"The query ({query}) must have one column, but has {len(kinds)}.")
@@ -406,7 +428,7 @@ def _values(query: str, run: Callable[[str], Any], most: int) -> tuple[list[str]
     ]
     if texts and kind not in _OF_LITERALS and texts[0] != null:
         texts[0] = f"CAST({texts[0]} AS {kind})"
-    return texts, null
+    return texts, null, kind
 
 
 def _rows(query: str, run: Callable[[str], Any], most: int) -> tuple[list[Any], list[str]]:
