@@ -353,8 +353,8 @@ def _own(session: StatementSession, text: str, change: Delete | Update, table: D
     for name in chars.keys() & read:
         # Spark 4.1, ApplyCharTypePadding
         raise PredicateError(
-            f"The column {chars[name]} of {table.uri} has the type CHAR: Spark pads constants that it compares with it, "
-            f"and no strings of a query, so that a constant cannot replace the query: {_INSTEAD}."
+            f"The column {chars[name]} of {table.uri} has the type CHAR: Spark pads constants that it compares with it"
+            f", and no strings of a query, so that a constant cannot replace the query: {_INSTEAD}."
         )
     return own
 
