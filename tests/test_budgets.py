@@ -33,7 +33,7 @@ LIMITS: dict[str, int] = {
     "skipping": 11_000,
     "spark": 15_250,
     "sparkexpr": 40_350,
-    "statements": 6_850,
+    "statements": 6_900,
     "stats": 5_950,
     "storage": 3_750,
     "table": 5_000,

@@ -15,7 +15,8 @@ from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.sparkexpr import columns_in, exact_sql, is_valid_sql, literal_node
 from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_error
 from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name, fold_name
-from deltaskip.sparkexpr.types.lengths import char_columns
+from deltaskip.sparkexpr.types.lengths import declares_char
+from deltaskip.sparkexpr.types.resolve import collation_inside
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
 from deltaskip.statements.query_rows import QueryRows
@@ -344,18 +345,26 @@ def _own(session: StatementSession, text: str, change: Delete | Update, table: D
     """Return an expression of DELETE or UPDATE with constants in place of queries, and its columns without qualifiers.
 
     Raises:
-        PredicateError: A column of type CHAR is in it beside the strings of a query.
+        PredicateError: A column of type CHAR, or with a collation, is in it beside the strings of a query.
     """
     value, kinds = _with_values(text, session.query)
     own = session.own(value, change.name, change.alias, table)
-    chars = {fold_name(name): name for name in char_columns(table.schema.fields)} if "string" in kinds else {}
-    read = {fold_name(path[0]) for path in columns_in(own)} if not chars or is_valid_sql(own) else {*chars}
-    for name in chars.keys() & read:
-        # Spark 4.1, ApplyCharTypePadding
-        raise PredicateError(
-            f"The column {chars[name]} of {table.uri} has the type CHAR: Spark pads constants that it compares with it"
-            f", and no strings of a query, so that a constant cannot replace the query: {_INSTEAD}."
+    if "string" not in kinds:
+        return own
+    named = {fold_name(path[0]) for path in columns_in(own)}
+    for field in table.schema.fields:
+        # Spark 4.1, ApplyCharTypePadding; CollationTypeCoercion: both are implicit
+        said = (
+            "has the type CHAR: Spark pads constants that it compares with it, and no strings of a query"
+            if declares_char(field)
+            else "has a collation: Spark compares it with constants, and refuses strings of a query that have another"
+            if collation_inside(field)
+            else ""
         )
+        if said and (fold_name(field.name) in named or not is_valid_sql(own)):
+            raise PredicateError(
+                f"The column {field.name} of {table.uri} {said}. No constant can replace the query: {_INSTEAD}."
+            )
     return own
 
 

@@ -162,6 +162,7 @@ CONSTANTS: dict[str, str | list[tuple[Any, ...]]] = {
     "DELETE FROM db.t WHERE id NOT IN (SELECT k FROM db.z WHERE id = 7)": [],
     "DELETE FROM db.t WHERE c = (SELECT 'ab' FROM db.z)": "c of .* has the type CHAR",
     "UPDATE db.t SET s = 'v' WHERE id = 5 AND C IN (SELECT 'ab' FROM db.z)": "c of .* has the type CHAR",
+    "DELETE FROM db.t WHERE l = (SELECT 'ab' FROM db.z)": "l of .* has a collation|INDETERMINATE_COLLATION",
     "UPDATE db.t SET c = (SELECT 'ab' FROM db.z) WHERE c IS NULL AND id = (SELECT k + 2 FROM db.z)": [
         (5, None, None), (6, None, None)
     ],
@@ -172,7 +173,8 @@ def _check_constants(catalog: MemoryCatalog, *session: Any) -> None:
     catalog.sql("CREATE TABLE db.z (id INT, k BIGINT, y TINYINT, d DECIMAL(10, 2), day DATE)")
     catalog.sql("INSERT INTO db.z VALUES (-1, 3, 100, 3, NULL)")
     for text, expected in CONSTANTS.items():
-        columns = "id INT, b BOOLEAN, d DECIMAL(10, 2), y TINYINT, w DECIMAL(38, 18), s STRING, c CHAR(3)"
+        texts = "s STRING, c CHAR(3), l STRING COLLATE UTF8_LCASE"
+        columns = f"id INT, b BOOLEAN, d DECIMAL(10, 2), y TINYINT, w DECIMAL(38, 18), {texts}"
         catalog.sql(f"CREATE OR REPLACE TABLE db.t ({columns})")
         catalog.sql("INSERT INTO db.t (id, b, d, y) VALUES (5, TRUE, 2, 100), (6, NULL, 1, 1)")
         if isinstance(expected, str):
