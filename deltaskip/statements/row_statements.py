@@ -14,9 +14,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.sparkexpr import columns_in, exact_sql, is_valid_sql, literal_node
 from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_error
-from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name, fold_name
+from deltaskip.sparkexpr.types import VOID, StructField, StructType, collation_inside, display_name, fold_name
 from deltaskip.sparkexpr.types.lengths import declares_char
-from deltaskip.sparkexpr.types.resolve import collation_inside
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
 from deltaskip.statements.query_rows import QueryRows

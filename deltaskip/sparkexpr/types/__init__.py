@@ -102,6 +102,7 @@ from deltaskip.sparkexpr.types.resolve import (
     ColumnPath as ColumnPath,
     InsideCollection as InsideCollection,
     Resolved as Resolved,
+    collation_inside as collation_inside,
     collation_of as collation_of,
     column_path as column_path,
     display_name as display_name,
