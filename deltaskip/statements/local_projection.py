@@ -15,15 +15,18 @@ from deltaskip.schema.relations import unqualified_text
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.sparkexpr import columns_in, evaluate, parse_sql
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.comparison_collation import comparison_collation
+from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
+from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
-from deltaskip.sparkexpr.nodes import Column, FieldRef, Like, StartsWith, walk
+from deltaskip.sparkexpr.nodes import Call, Column, FieldRef, Like, StartsWith, walk
 from deltaskip.sparkexpr.text.sql_text import SqlToken
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.statements.reader import NameParts
 
+_BINARY_ONLY = frozenset(name for name, function in FUNCTIONS.items() if function.binary_only)
 _CURE = "Pass a session as the first argument of sql()."
 
 
@@ -109,6 +112,8 @@ def evaluated_here(text: str, scan: TableScan, is_condition: bool = False) -> Lo
             collation = comparison_collation(part.child, part.pattern if isinstance(part, Like) else part.prefix)
             if collation is not None:
                 raise UnsupportedFeature(f"Patterns under the collation {collation} are left to Spark.")
+        if isinstance(part, Call) and part.name in _BINARY_ONLY and is_collated(*part.args):
+            raise UnsupportedFeature(f"The function {part.name} under a collation is left to Spark.")
     return found
 
 
@@ -119,6 +124,9 @@ class Projection:
         items: The expressions.
         scan: A scan of the columns of the table.
         own: The qualifiers of these columns in the query.
+
+    Attributes:
+        fields: The columns, with the collations of their strings.
 
     Raises:
         DeltaSkipError: Only Spark or DuckDB can evaluate an expression.
@@ -135,6 +143,7 @@ class Projection:
                     raise PredicateError(f"The query has two columns {name}.")
                 texts.append(text)
                 self._values[name] = evaluated_here(text, scan)
+        self.fields = [_field(name, value, scan.snapshot.schema) for name, value in self._values.items()]
         used = {t.fold_name(parts[0]) for text in texts for parts in columns_in(text, scan.snapshot.schema)}
         self.scan = scan.narrowed([name for name in scan.paths_by_name if t.fold_name(name) in used], None)
 
@@ -176,6 +185,17 @@ def constant_row(items: Sequence[SelectItem], time_zone: str) -> pa.RecordBatchR
         raise PredicateError("The query has two columns of one name.")
     columns = {item.name or item.text: evaluate(item.text, ONE_ROW, time_zone=time_zone) for item in items}
     return pa.table(columns).to_reader()
+
+
+def _field(name: str, expression: LocalExpression, schema: t.StructType) -> t.StructField:
+    """A column of a select list with the collations of its strings. Raises UnsupportedFeature if they are unknown."""
+    node, type_ = expression.node, type_of(expression.node) or t.VOID
+    if isinstance(node, FieldRef):
+        return t.renamed(t.resolve(schema, node.logical, case_sensitive=True).field, name)
+    collation = comparison_collation(node)
+    if collation is not None and type_ != t.STRING:
+        raise UnsupportedFeature(f"Strings of the collation {collation} inside of {name} are left to Spark.")
+    return t.StructField(name, type_, True, {} if collation is None else {t.COLLATIONS_KEY: {name: collation}})
 
 
 def _name(text: str, item: SelectItem) -> str:

@@ -80,6 +80,7 @@ class LocalRows:
         quoted: The columns whose names stand in double quotes like a text of Spark.
         texts: What stands in double quotes in an expression, where DuckDB has a name and Spark a text.
         times: The values of a type without a time zone, which Spark has as TIMESTAMP or DATE.
+        declared: The columns of the rows whose strings have collations.
     """
 
     batches: pa.RecordBatchReader
@@ -92,6 +93,7 @@ class LocalRows:
     quoted: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
+    declared: tuple[t.StructField, ...] = ()
 
     @property
     def warning(self) -> str:
@@ -170,7 +172,11 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     quoted = _named([*_like_texts(query.text, _tokens(query.text))], tables, lambda _: True)
     if simple is not None:
         scan = simple.scan if isinstance(simple, Projection) else simple
-        return LocalRows(simple.to_batches(), _latest({named[0]: scan}), quoted=quoted)
+        fields = (
+            simple.fields if isinstance(simple, Projection) else _fields(simple, known.tables[named[0].name].schema)
+        )
+        declared = tuple(filter(t.collation_inside, fields))
+        return LocalRows(simple.to_batches(), _latest({named[0]: scan}), quoted=quoted, declared=declared)
     query, scans = known.scans_of(query, named)
     tokens = _tokens(query.text)
     rows, bound = _by_duckdb(query, tokens, scans, time_zone)
@@ -184,6 +190,13 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     texts = tuple(token.text for token in texts_of_spark(query.text, tokens))
     times = tuple(each for each in bound if each in TIMES)
     return LocalRows(rows, _latest(scans), others, collated, padded, *found, texts, times)
+
+
+def _fields(scan: TableScan | ChangeScan, schema: t.StructType) -> Iterator[t.StructField]:
+    """The columns of a scan that the table has."""
+    for name, path in scan.paths_by_name.items():
+        if path[0] in schema.names:
+            yield t.renamed(t.resolve(schema, path, case_sensitive=True).field, name)
 
 
 def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.sparkexpr import sql_name
+from deltaskip.sparkexpr import types as t
 from deltaskip.statements.local_query import local_rows
 from deltaskip.statements.queries import QuerySession
 
@@ -21,12 +22,17 @@ class QueryRows:
     Args:
         batches: The rows, which are read once.
         times: The values of type TIMESTAMP_NTZ that Spark has as TIMESTAMP or DATE.
+        collated: The columns that declare collations of their strings.
     """
 
-    def __init__(self, batches: pa.RecordBatchReader, times: tuple[str, ...] = ()) -> None:
-        self._batches = batches
+    def __init__(
+        self, batches: pa.RecordBatchReader, times: tuple[str, ...] = (), collated: Iterable[t.StructField] = ()
+    ) -> None:
         self.times = times
-        self.schema = batches.schema
+        declared = {field.name: field for field in collated}
+        fields = (t.with_collations(f, declared[f.name]) if f.name in declared else f for f in batches.schema)
+        self.schema = pa.schema(fields)
+        self._batches = _with_schema(batches, self.schema) if declared else batches
 
     @property
     def columns(self) -> list[str]:
@@ -36,8 +42,7 @@ class QueryRows:
     def toDF(self, *names: str) -> QueryRows:  # noqa: N802 - as of a DataFrame
         """The rows under other names."""
         schema = pa.schema([field.with_name(name) for field, name in zip(self.schema, names, strict=True)])
-        renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches)
-        return QueryRows(pa.RecordBatchReader.from_batches(schema, renamed))
+        return QueryRows(_with_schema(self._batches, schema))
 
     def with_constants(self, constants: Mapping[str, pa.Array]) -> QueryRows:
         """The rows with further columns, each of which has one value, given as an array of one."""
@@ -53,8 +58,12 @@ class QueryRows:
 
     @property
     def kinds(self) -> list[str]:
-        """The names of the columns' types in lower case."""
-        return [sql_name(field.type).lower() for field in schema_of(self.schema).fields]
+        """The names of the columns' types in lower case, with the collations that they declare."""
+        declared = ((field, t.collation_inside(field)) for field in schema_of(self.schema).fields)
+        return [
+            sql_name(field.type).lower() + (f" collate {t.collation_name(name)}" if name else "")
+            for field, name in declared
+        ]
 
     def limit(self, most: int) -> QueryRows:
         """The first rows. No more batches are read than have them."""
@@ -86,4 +95,10 @@ def rows_to_write(session: QuerySession, text: str) -> tuple[QueryRows, list[Tab
             f"{said} Such rows are not written unasked: write the query otherwise, pass a session as the "
             f"first argument of sql(), or append the rows of deltaskip.sql(text)."
         )
-    return QueryRows(found.batches, found.times), [*found.latest]
+    return QueryRows(found.batches, found.times, found.declared), [*found.latest]
+
+
+def _with_schema(batches: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
+    """The rows under other names or with metadata."""
+    renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches)
+    return pa.RecordBatchReader.from_batches(schema, renamed)

@@ -194,6 +194,52 @@ def test_constants_of_queries_have_their_types_through_spark(tmp_path: Path, spa
     _check_constants(_catalog(tmp_path), spark)
 
 
+INDETERMINATE = "mixes the collations|INDETERMINATE_COLLATION"
+# Strings of a query keep the collation of their column: rows of db.p, an error, or the types of db.n.
+COLLATED: dict[str, str | list[str]] = {
+    "DELETE FROM db.p WHERE s IN (SELECT v FROM db.z)": "string collate UTF8_LCASE",
+    "DELETE FROM db.p WHERE s = (SELECT st.v FROM db.z WHERE id = 1)": "string collate UTF8_LCASE",
+    "MERGE INTO db.p USING (SELECT v FROM db.z) z ON p.s = z.v WHEN MATCHED THEN DELETE": INDETERMINATE,
+    "MERGE INTO db.p USING db.z ON p.s = z.st.v WHEN MATCHED THEN DELETE": INDETERMINATE,
+    "MERGE INTO db.p USING db.z ON p.l = z.v WHEN MATCHED THEN DELETE": ["c"],
+    "MERGE INTO db.p USING db.z ON p.s = z.w AND z.v = 'A' WHEN MATCHED THEN DELETE": ["B", "c"],
+    "MERGE INTO db.p USING db.z ON p.s = z.w WHEN MATCHED THEN UPDATE SET s = z.v": ["A", "B", "c"],
+    "INSERT INTO db.p SELECT w, v FROM db.z WHERE v = 'B'": ["B", "a", "b", "c"],
+    "CREATE TABLE db.n AS SELECT v AS x, a, m, st AS t, st.v AS u, w FROM db.z": [
+        "string collate UTF8_LCASE", "array<string collate UTF8_LCASE>", "map<int,string collate UTF8_LCASE>",
+        "struct<v:string collate UTF8_LCASE>", "string collate UTF8_LCASE", "string",
+    ],
+}  # fmt: skip
+
+
+def _check_collated(catalog: MemoryCatalog, *session: Any) -> None:
+    lcase = "STRING COLLATE UTF8_LCASE"
+    catalog.sql(
+        f"CREATE TABLE db.z (id INT, v {lcase}, w STRING, a ARRAY<{lcase}>, m MAP<INT, {lcase}>, st STRUCT<v: {lcase}>)"
+    )
+    catalog.sql("INSERT INTO db.z (id, v, w) VALUES (1, 'A', 'a'), (2, 'b', 'b')")
+    for text, expected in COLLATED.items():
+        catalog.sql(f"CREATE OR REPLACE TABLE db.p (s STRING, l {lcase})")
+        catalog.sql("INSERT INTO db.p VALUES ('a', 'a'), ('B', 'B'), ('c', 'c')")
+        if isinstance(expected, str):
+            refuses(ds.DeltaSkipError, expected, catalog.sql, *session, text)
+            continue
+        catalog.sql(*session, text)
+        if "db.n" in text:
+            assert catalog.sql("DESCRIBE db.n")["data_type"].to_pylist() == expected
+        else:
+            assert sorted(catalog.sql("SELECT s FROM db.p")["s"].to_pylist()) == expected, text
+
+
+def test_strings_of_queries_keep_their_collations_without_a_session(tmp_path: Path) -> None:
+    _check_collated(_catalog(tmp_path))
+
+
+@pytest.mark.spark
+def test_strings_of_queries_keep_their_collations_through_spark(tmp_path: Path, spark: Any) -> None:
+    _check_collated(_catalog(tmp_path), spark)
+
+
 def test_rows_of_types_that_spark_does_not_compare_are_not_written(tmp_path: Path) -> None:
     catalog = _catalog(tmp_path)
     catalog.sql("CREATE TABLE db.m (id INT, b BOOLEAN, m MAP<STRING, INT>)")

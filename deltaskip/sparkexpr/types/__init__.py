@@ -13,6 +13,7 @@ from deltaskip.sparkexpr.types.arrow import (
     from_arrow_type as from_arrow_type,
     spark_shapes_type as spark_shapes_type,
     storage_type as storage_type,
+    with_collations as with_collations,
     with_inner as with_inner,
     without_views as without_views,
 )

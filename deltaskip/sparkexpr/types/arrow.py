@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pyarrow as pa
 
 from deltaskip.errors import SchemaError
+from deltaskip.json_text import parse_json
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.geospatial import WKB_EXTENSION, crs_of_srid, geoarrow_metadata, of_geoarrow
 
 _EXTENSION_NAME, _EXTENSION_METADATA = "ARROW:extension:name", "ARROW:extension:metadata"
+# Metadata of an Arrow field: the collations of its strings by their places below it, where "" is the field itself.
+_COLLATIONS = "deltaskip:collations"
 # The names of Arrow's canonical extension types.
 VARIANT_EXTENSION = "arrow.parquet.variant"
 BOOL8_EXTENSION = "arrow.bool8"
@@ -129,8 +133,30 @@ def arrow_schema(struct: t.StructType) -> pa.Schema:
     return pa.schema([arrow_field(f) for f in struct.fields])
 
 
+def with_collations(arrow: pa.Field, field: t.StructField) -> pa.Field:
+    """Return the Arrow field of a column with the collations that the column declares, which `from_arrow` reads."""
+    declared = field.metadata.get(t.COLLATIONS_KEY)
+    if declared:
+        places = {path.removeprefix(field.name): collation for path, collation in declared.items()}
+        arrow = arrow.with_metadata({**(arrow.metadata or {}), _COLLATIONS: json.dumps(places)})
+    return arrow.with_type(_with_inner_collations(arrow.type, field.type))
+
+
+def _with_inner_collations(arrow: pa.DataType, type_: t.DataType) -> pa.DataType:
+    match type_:
+        case t.StructType(fields):
+            return pa.struct([with_collations(each, field) for each, field in zip(arrow, fields, strict=True)])
+        case t.ArrayType(element):
+            return with_inner(arrow, lambda field: field.with_type(_with_inner_collations(field.type, element)))
+        case t.MapType(key, value):
+            inner = zip((arrow.key_field, arrow.item_field), (key, value), strict=True)
+            return pa.map_(*(field.with_type(_with_inner_collations(field.type, kind)) for field, kind in inner))
+        case _:
+            return arrow
+
+
 def from_arrow(schema: pa.Schema) -> t.StructType:
-    """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
+    """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped, except of `with_collations`.
 
     A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
     unit: a column of nanoseconds must be declared. The extension type arrow.parquet.variant becomes variant,
@@ -226,8 +252,13 @@ def with_inner(arrow: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa
 
 
 def _from_field(field: pa.Field) -> t.StructField:
+    declared = (field.metadata or {}).get(_COLLATIONS.encode())
+    places = {} if declared is None else parse_json(declared)
+    collations = {f"{field.name}{place}": collation for place, collation in places.items()}
     try:
-        return t.StructField(field.name, _field_type(field), field.nullable)
+        return t.StructField(
+            field.name, _field_type(field), field.nullable, {t.COLLATIONS_KEY: collations} if collations else {}
+        )
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
 
