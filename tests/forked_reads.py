@@ -7,25 +7,23 @@ forkserver: tables are pickled.
 
 import concurrent.futures
 import multiprocessing
-import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 
 import pyarrow as pa
 
 import deltaskip as ds
+from tests.forks import CHILD_SECONDS, in_child
 
-# A child that takes longer hangs; the signal ends it.
-_SECONDS = 120
 _shared: ds.DeltaTable | None = None
 
 
 def read(table: ds.DeltaTable, number: int) -> tuple[int, int]:
     """The numbers of rows, and of files, that scans find."""
-    signal.alarm(_SECONDS)
+    # Also in children of libraries.
+    signal.alarm(CHILD_SECONDS)
     rows = table.scan(where="s = 'x'").to_arrow().num_rows
     files = table.scan(where=f"id BETWEEN 6 AND 7 AND s > '{number}a'").files().num_rows
     assert ds.DeltaTable(table.uri).scan("s = 'x'").to_arrow().num_rows == rows
@@ -38,15 +36,6 @@ def read(table: ds.DeltaTable, number: int) -> tuple[int, int]:
 def read_shared(number: int) -> tuple[int, int]:
     assert _shared is not None
     return read(_shared, number)
-
-
-def in_child(run: Callable[[], bool]) -> int:
-    """The status of a forked child."""
-    child = os.fork()
-    if not child:
-        signal.alarm(_SECONDS)
-        os._exit(0 if run() else 1)
-    return os.waitpid(child, 0)[1]
 
 
 def served(table: ds.DeltaTable) -> bool:
@@ -68,10 +57,10 @@ def rounds(table: ds.DeltaTable, kind: str, number: int) -> bool:
     """Whether the children of one round found the right rows."""
     if kind == "pool":
         with multiprocessing.get_context("fork").Pool(2) as pool:
-            return pool.map_async(read_shared, range(3)).get(_SECONDS) == [(8, 2)] * 3
+            return pool.map_async(read_shared, range(3)).get(CHILD_SECONDS) == [(8, 2)] * 3
     if kind == "executor":
         with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as executor:
-            return list(executor.map(read_shared, range(3), timeout=_SECONDS)) == [(8, 2)] * 3
+            return list(executor.map(read_shared, range(3), timeout=CHILD_SECONDS)) == [(8, 2)] * 3
     if kind == "prefork":
         return in_child(partial(served, table)) == 0
     if kind == "celery":
@@ -82,7 +71,7 @@ def rounds(table: ds.DeltaTable, kind: str, number: int) -> bool:
         status = in_child(lambda: read(table, number) == (8, 2))
         return status == 0 and sum(1 for _ in batches) >= 0
     with multiprocessing.get_context(kind).Pool(2) as pool:
-        return pool.starmap_async(read, [(table, i) for i in range(3)]).get(_SECONDS) == [(8, 2)] * 3
+        return pool.starmap_async(read, [(table, i) for i in range(3)]).get(CHILD_SECONDS) == [(8, 2)] * 3
 
 
 def main(root: str, kind: str, count: int) -> str | None:

@@ -36,7 +36,18 @@ def _checked(scratch: Path, arguments: Sequence[str]) -> int:
     _build(source)
     chosen = list(arguments) or ["tests/kernels"]
     # The sanitizers write to the standard error of the process, which pytest would capture.
-    command = ["pytest", "-q", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:faulthandler", *chosen]
+    command = [
+        "pytest",
+        "-q",
+        "--capture=sys",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:faulthandler",
+        "-o",
+        "addopts=",
+        *chosen,
+    ]
     with reports.open("wb") as errors:
         run = subprocess.run(
             [sys.executable, "-m", *command],

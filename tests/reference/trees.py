@@ -30,7 +30,7 @@ _ALL: dict[str, dict[str, str]] = {
     "leaves": {ENTRIES: "10"},
     "odd folder %20 é": {ENTRIES: "3"},
 }
-SCENARIOS = {name: _ALL[name] for name in some(_ALL, 2)}
+SCENARIOS = {name: _ALL[name] for name in some(_ALL, 1)}
 COLUMNS = "id BIGINT, s STRING, d DATE, part INT, `q r` STRING"
 PROPERTIES = {
     f"delta.feature.{FEATURE}": "supported",

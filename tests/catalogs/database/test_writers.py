@@ -12,6 +12,7 @@ from deltaskip.catalogs.located import TableEntry
 from tests.catalogs.database.writers import changing, race
 from tests.dml.tables import ids_of
 from tests.extent import extent
+from tests.forks import in_child
 from tests.txn.killed import steps_of
 
 TURNS = extent(4, 12)
@@ -161,10 +162,7 @@ def test_a_killed_drop_or_rename_leaves_no_name_without_a_table(url: str, catalo
 
 def test_a_child_process_uses_connections_of_its_own(url: str, catalog: SqlCatalog, tmp_path: Path) -> None:
     catalog.add_entry(TableEntry(CatalogIdentifier(("db",), "t"), str(tmp_path)))
-    child = os.fork()
-    if child == 0:
-        found = catalog.find_entry(CatalogIdentifier(("db",), "t"))
-        os._exit(0 if found is not None and catalog.list_namespaces() == [("db",)] else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    entry = CatalogIdentifier(("db",), "t")
+    assert in_child(lambda: catalog.find_entry(entry) is not None and catalog.list_namespaces() == [("db",)]) == 0
     assert catalog.list_namespaces() == [("db",)]
     assert not DeltaTable.exists(tmp_path)
