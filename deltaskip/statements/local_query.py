@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,6 +57,8 @@ _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEP
 _databases: dict[str, Any] = {}
 _of_parents: list[dict[str, Any]] = []
 _lock = new_lock()
+# What compares all columns of rows, or columns by their places.
+_COMPARING = frozenset(("DISTINCT", "EXCEPT", "GROUP", "INTERSECT", "ORDER", "PARTITION", "UNION"))
 # A path without quotes, or in the function of DuckDB.
 _SOURCE = regex(r"\s+(?:(?i:delta_scan)\(\s*'(?P<call>[^']+)'\s*\)|(?P<path>[\w./~:\-]+))")
 # How DuckDB tells the error of a scan that it reads.
@@ -180,12 +183,15 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     query, scans = known.scans_of(query, named)
     tokens = _tokens(query.text)
     rows, bound = _by_duckdb(query, tokens, scans, time_zone)
-    collated = _named(tokens, tables, lambda field: bool(field.metadata.get(t.COLLATIONS_KEY)))
-    padded = _named(tokens, tables, declares_char)
+    unnamed = _compares_unnamed(tokens)
+    collated = _named(tokens, tables, lambda field: t.collation_inside(field) is not None, unnamed)
+    padded = _named(tokens, tables, declares_char, unnamed)
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
     of_types = [each for each in bound if each not in TIMES and (each != FLOAT or not floats)]
     others = (*other_words(query.text, tokens, floats), *of_types, *other_forms(tokens, tables))
-    nested = _named(tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType | t.MapType))
+    nested = _named(
+        tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType | t.MapType), unnamed
+    )
     found = floats if FLOAT in bound else (), _among(nested, ordered_names(tokens) if nested else ()), quoted
     texts = tuple(token.text for token in texts_of_spark(query.text, tokens))
     times = tuple(each for each in bound if each in TIMES)
@@ -274,18 +280,33 @@ def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
 
 
 def _among(columns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The columns that are among folded names."""
+    """The columns that are among folded names; all, if there are places of columns."""
     found = set(names)
-    return tuple(each for each in columns if t.fold_name(each) in found)
+    by_place = "all" in found or any(name.isdecimal() for name in found)
+    return tuple(each for each in columns if by_place or t.fold_name(each) in found)
+
+
+def _compares_unnamed(tokens: Sequence[SqlToken]) -> bool:
+    """Whether a query may compare columns without their names: by NATURAL JOIN, or by `*` and what compares rows."""
+    words = [token.text.upper() for token in tokens if token.kind == "word"]
+    stars = any(
+        token.is_symbol("*") and (before.is_word("SELECT", "DISTINCT", "ALL") or before.text in (",", "."))
+        for before, token in pairwise(tokens)
+    )
+    takes_all = stars or "COLUMNS" in words or "TABLE" in words or words.count("FROM") > words.count("SELECT")
+    return "NATURAL" in words or (takes_all and (words.count("SELECT") > 1 or not _COMPARING.isdisjoint(words)))
 
 
 def _named(
-    tokens: Sequence[SqlToken], tables: Iterable[DeltaTable], has: Callable[[t.StructField], bool]
+    tokens: Sequence[SqlToken],
+    tables: Iterable[DeltaTable],
+    has: Callable[[t.StructField], bool],
+    every: bool = False,
 ) -> tuple[str, ...]:
-    """The columns of the tables, each once, for which a condition holds and that are named in the query."""
+    """The columns of the tables, each once, for which a condition holds and that are named in the query, or all."""
     named = {t.fold_name(token.text) for token in tokens if token.kind != "symbol"}
     fields = (field for table in tables for field in table.schema.fields)
-    return tuple(dict.fromkeys(each.name for each in fields if t.fold_name(each.name) in named and has(each)))
+    return tuple(dict.fromkeys(f.name for f in fields if (every or t.fold_name(f.name) in named) and has(f)))
 
 
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:

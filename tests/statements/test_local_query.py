@@ -268,6 +268,17 @@ def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
     assert ds.sql("SELECT id FROM 'collated' WHERE name = 'a'").num_rows == 1
     with pytest.warns(ds.PredicateWarning, match="^DuckDB compares strings of name by their bytes"):
         assert ds.sql("SELECT sum(id) AS n FROM 'collated' GROUP BY name HAVING name = 'a'").num_rows == 0
+    for text in (
+        "SELECT DISTINCT * FROM 'collated'", "SELECT c.* FROM 'collated' c UNION SELECT * FROM 'collated'",
+        "SELECT DISTINCT id, COLUMNS(*) FROM 'collated'", "SELECT *, id + 1 AS n FROM 'collated' c ORDER BY 2, id + 1",
+        "WITH c(i, n) AS (SELECT * FROM 'collated') SELECT i FROM c WHERE n = 'a'",
+        "SELECT a.id FROM 'collated' a NATURAL JOIN 'collated' b",
+    ):  # fmt: skip
+        with pytest.warns(ds.PredicateWarning, match="DuckDB compares strings of name by their bytes"):
+            ds.sql(text)
+    ds.DeltaTable.create("padded", "id INT, c CHAR(3)").append([{"id": 1, "c": "a"}])
+    with pytest.warns(ds.PredicateWarning, match="DuckDB does not pad what c of type CHAR"):
+        ds.sql("WITH x(i, k) AS (SELECT * FROM 'padded') SELECT i FROM x WHERE k = 'a'")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ds.sql("SELECT sum(id) FROM 'collated' WHERE id = 1")
