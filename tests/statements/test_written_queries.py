@@ -170,6 +170,7 @@ CONSTANTS: dict[str, str | list[tuple[Any, ...]]] = {
 
 
 def _check_constants(catalog: MemoryCatalog, *session: Any) -> None:
+    run: Any = catalog.sql
     catalog.sql("CREATE TABLE db.z (id INT, k BIGINT, y TINYINT, d DECIMAL(10, 2), day DATE)")
     catalog.sql("INSERT INTO db.z VALUES (-1, 3, 100, 3, NULL)")
     for text, expected in CONSTANTS.items():
@@ -178,9 +179,9 @@ def _check_constants(catalog: MemoryCatalog, *session: Any) -> None:
         catalog.sql(f"CREATE OR REPLACE TABLE db.t ({columns})")
         catalog.sql("INSERT INTO db.t (id, b, d, y) VALUES (5, TRUE, 2, 100), (6, NULL, 1, 1)")
         if isinstance(expected, str):
-            refuses(ds.DeltaSkipError, expected, catalog.sql, *session, text)
+            refuses(ds.DeltaSkipError, expected, run, *session, text)
         else:
-            catalog.sql(*session, text)
+            run(*session, text)
             found = catalog.sql("SELECT id, w, s FROM db.t").to_pylist()
             assert sorted(tuple(row.values()) for row in found) == expected, text
 
@@ -213,6 +214,7 @@ COLLATED: dict[str, str | list[str]] = {
 
 
 def _check_collated(catalog: MemoryCatalog, *session: Any) -> None:
+    run: Any = catalog.sql
     lcase = "STRING COLLATE UTF8_LCASE"
     catalog.sql(
         f"CREATE TABLE db.z (id INT, v {lcase}, w STRING, a ARRAY<{lcase}>, m MAP<INT, {lcase}>, st STRUCT<v: {lcase}>)"
@@ -222,9 +224,9 @@ def _check_collated(catalog: MemoryCatalog, *session: Any) -> None:
         catalog.sql(f"CREATE OR REPLACE TABLE db.p (s STRING, l {lcase})")
         catalog.sql("INSERT INTO db.p VALUES ('a', 'a'), ('B', 'B'), ('c', 'c')")
         if isinstance(expected, str):
-            refuses(ds.DeltaSkipError, expected, catalog.sql, *session, text)
+            refuses(ds.DeltaSkipError, expected, run, *session, text)
             continue
-        catalog.sql(*session, text)
+        run(*session, text)
         if "db.n" in text:
             assert catalog.sql("DESCRIBE db.n")["data_type"].to_pylist() == expected
         else:

@@ -1,6 +1,8 @@
 """Several processes with one catalog, and processes that are killed at each step of a change."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +13,8 @@ from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.catalogs.located import TableEntry
 from tests.catalogs.database.writers import changing, race
 from tests.dml.tables import ids_of
-from tests.extent import extent
-from tests.forks import in_child
+from tests.docs.generated import ROOT
+from tests.extent import TIME_LIMIT_SECONDS, extent
 from tests.txn.killed import steps_of
 
 TURNS = extent(4, 12)
@@ -160,9 +162,19 @@ def test_a_killed_drop_or_rename_leaves_no_name_without_a_table(url: str, catalo
         assert catalog.load_table(ident).version == 0
 
 
+CHILD = """
+import sys
+from deltaskip import CatalogIdentifier
+from deltaskip.catalogs.database import SqlCatalog
+catalog, entry = SqlCatalog(*sys.argv[1:]), CatalogIdentifier(("db",), "t")
+assert catalog.find_entry(entry) is not None
+assert in_child(lambda: catalog.find_entry(entry) is not None and catalog.list_namespaces() == [("db",)]) == 0
+assert catalog.list_namespaces() == [("db",)]
+"""
+
+
 def test_a_child_process_uses_connections_of_its_own(url: str, catalog: SqlCatalog, tmp_path: Path) -> None:
     catalog.add_entry(TableEntry(CatalogIdentifier(("db",), "t"), str(tmp_path)))
-    entry = CatalogIdentifier(("db",), "t")
-    assert in_child(lambda: catalog.find_entry(entry) is not None and catalog.list_namespaces() == [("db",)]) == 0
-    assert catalog.list_namespaces() == [("db",)]
+    command = [sys.executable, "-c", CHILD, url, str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=TIME_LIMIT_SECONDS)
     assert not DeltaTable.exists(tmp_path)
