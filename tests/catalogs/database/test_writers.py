@@ -166,6 +166,8 @@ CHILD = """
 import sys
 from deltaskip import CatalogIdentifier
 from deltaskip.catalogs.database import SqlCatalog
+from tests.forks import in_child
+
 catalog, entry = SqlCatalog(*sys.argv[1:]), CatalogIdentifier(("db",), "t")
 assert catalog.find_entry(entry) is not None
 assert in_child(lambda: catalog.find_entry(entry) is not None and catalog.list_namespaces() == [("db",)]) == 0
