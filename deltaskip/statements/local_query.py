@@ -172,7 +172,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         return LocalRows(constants)
     query, named, known = _read(session, text, params, time_zone)
     simple, tables = known.simple(query.with_values), known.tables.values()
-    quoted = _named([*_like_texts(query.text, _tokens(query.text))], tables, lambda _: True)
+    quoted = _named([*texts_of_spark(query.text, _tokens(query.text))], tables, lambda _: True)
     if simple is not None:
         scan = simple.scan if isinstance(simple, Projection) else simple
         fields = (
@@ -267,16 +267,6 @@ def _tokens(text: str) -> list[SqlToken]:
         return sql_tokens(text)
     except SchemaError as error:
         raise InvalidArgument(f"The query cannot be read: {error}") from error
-
-
-def _like_texts(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
-    """The tokens in double quotes after an operator or first in a list, where Spark reads a text."""
-    for at, token in enumerate(tokens[1:], 1):
-        before, after = tokens[at - 1], tokens[at + 1 : at + 2]
-        is_listed = before.is_symbol("(") and tokens[at - 2].is_word("IN")
-        is_value = before.is_word("LIKE", "BETWEEN") or (before.kind == "symbol" and before.text[0] in "=<>!")
-        if text[token.start] == '"' and (is_value or is_listed) and not (after and after[0].is_symbol(".")):
-            yield token
 
 
 def _among(columns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
