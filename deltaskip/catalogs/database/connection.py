@@ -21,8 +21,8 @@ from deltaskip.storage.kill_points import kill_point
 T = TypeVar("T")
 
 _WRITES = "deltaskip_writes"
-# How long a writer of a SQLite file waits for others, which hold the file for milliseconds.
-_SQLITE_SECONDS = 30
+# How long a writer waits for others, which hold a SQLite file, or rows of a server, for milliseconds.
+_LOCK_SECONDS = 30
 _ATTEMPTS = 3
 
 
@@ -122,6 +122,9 @@ class Database:
                     if not writes:
                         return work(connection, False)
                     with connection.begin() as transaction:
+                        if connection.dialect.name == "postgresql":
+                            # Else it waits without an end for a process that was stopped inside of its transaction.
+                            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
                         result = work(connection, lost)
                         kill_point("row written")
                         committing = True
@@ -152,7 +155,7 @@ class Database:
             # Opening the file each time is cheaper than detecting that it was replaced.
             options["poolclass"] = NullPool
             if "timeout" not in self.url.query:
-                options["connect_args"] = {"timeout": _SQLITE_SECONDS}
+                options["connect_args"] = {"timeout": _LOCK_SECONDS}
         try:
             engine = create_engine(self.url, **options)
         except ModuleNotFoundError as error:

@@ -14,7 +14,7 @@ import sqlalchemy
 
 import deltaskip as ds
 from deltaskip import CatalogIdentifier, DeltaTable
-from deltaskip.catalogs.database import SqlCatalog
+from deltaskip.catalogs.database import SqlCatalog, connection
 from deltaskip.catalogs.database import catalog_tables as schema
 from deltaskip.catalogs.database.connection import Database
 from deltaskip.catalogs.located import TableEntry
@@ -202,6 +202,16 @@ class TestBrokenDatabases:
             postgres_server.start()
             use()
         assert catalog.table_exists("db.t")
+
+    def test_a_process_that_stopped_inside_of_its_transaction_is_not_waited_for(
+        self, url: str, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(connection, "_LOCK_SECONDS", 1)
+        waiting = SqlCatalog(url, catalog.warehouse)
+        with sqlalchemy.create_engine(url).connect() as other:
+            other.execute(sqlalchemy.text("UPDATE deltaskip_namespaces SET catalog_name = catalog_name"))
+            refuses(ds.CatalogError, "of the catalog failed: .*lock", waiting.drop_namespace, "db")
+        assert waiting.drop_namespace("db")
 
     def test_a_creation_leaves_no_files_without_database(self, postgres_server: PostgresServer, tmp_path: Path) -> None:
         catalog = SqlCatalog(postgres_server.url(), tmp_path / "warehouse")
