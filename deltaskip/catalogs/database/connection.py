@@ -21,7 +21,7 @@ from deltaskip.storage.kill_points import kill_point
 T = TypeVar("T")
 
 _WRITES = "deltaskip_writes"
-# How long a writer waits for others, which hold a SQLite file, or rows of a server, for milliseconds.
+# How long a writer waits for others, which hold a file or rows for milliseconds, unless their process was stopped.
 _LOCK_SECONDS = 30
 _ATTEMPTS = 3
 
@@ -112,8 +112,7 @@ class Database:
         self._ready = True
 
     def _run(self, work: Callable[[Connection, bool], T], writes: bool) -> T:
-        lost = False
-        attempt = 0
+        lost, attempt = False, 0
         while True:
             attempt += 1
             committing = False
@@ -123,7 +122,6 @@ class Database:
                         return work(connection, False)
                     with connection.begin() as transaction:
                         if connection.dialect.name == "postgresql":
-                            # Else it waits without an end for a process that was stopped inside of its transaction.
                             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
                         result = work(connection, lost)
                         kill_point("row written")
