@@ -44,7 +44,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "": 6_330,
     "actions": 1_250,
     "alter": 2_000,
-    "catalogs": 5_750,
+    "catalogs": 5_760,
     "change_feed": 1_550,
     "cli": 2_800,
     "contracts": 1_200,
