@@ -27,7 +27,7 @@ LIMITS: dict[str, int] = {
     "kernels": 6_950,
     "log": 8_800,
     "maintenance": 8_250,
-    "reading": 7_350,
+    "reading": 7_360,
     "rows": 2_700,
     "schema": 1_150,
     "skipping": 11_000,

@@ -21,11 +21,11 @@ from deltaskip.engine import current_collation_version, engine
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
 from deltaskip.rows.arrow_conversion import ArrowRows
-from deltaskip.rows.arrow_layout import plain_batches, plain_table
+from deltaskip.rows.arrow_layout import plain_batches, plain_table, with_schema
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.schema_merge import incoming_schema
 from deltaskip.schema.user_schema import schema_of
-from deltaskip.sparkexpr.types import StructType, display_name
+from deltaskip.sparkexpr.types import StructType, collation_inside, display_name, fields_at, with_collations
 
 ROWS = (
     "a DataFrame of Spark, pandas or Polars, a list of dicts such as [{'id': 1}], or Arrow data such as "
@@ -226,7 +226,9 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         data = data.scan() if hasattr(data, "scan") else data
         if hasattr(data, "to_batches"):
             reader: pa.RecordBatchReader = data.to_batches()
-            return reader
+            fields = fields_at(data.snapshot.schema, data.paths_by_name) if hasattr(data, "paths_by_name") else []
+            collated = list(filter(collation_inside, fields))
+            return with_schema(reader, with_collations(reader.schema, collated)) if collated else reader
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "lazy"):
         return _computed(data, name)
     datasets = _datasets()

@@ -11,6 +11,7 @@ from deltaskip import arguments
 from deltaskip.data_files.data import GivenRows
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.records import dataclass
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.joins.semi_join import KeyJoin
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import nested_value, one_chunk
@@ -62,7 +63,7 @@ def semi_joined(scan: TableScan, rows: object, on: object) -> TableScan:
     theirs = [_resolved(name, schema, "on is not valid for rows: ", at) for _, name in named]
     data = given.table(snapshot.root)
     columns = [nested_value(one_chunk(data[each.logical[0]]), each.logical[1:]) for each in theirs]
-    fields = [t.StructField(f"k{at}", e.type, e.nullable, dict(e.field.metadata)) for at, e in enumerate(theirs)]
+    fields = [t.renamed(each.field, f"k{at}") for at, each in enumerate(theirs)]
     shown = [(t.display_name(path), t.display_name(each.logical)) for path, each in zip(own, theirs, strict=True)]
     label = ", ".join(ours if ours == name else f"{ours} = {name}" for ours, name in shown)
     keys = pa.table(columns, [f"k{at}" for at in range(len(columns))])
@@ -109,4 +110,6 @@ def _resolved(name: str, schema: t.StructType, what: str, at: str) -> t.Resolved
 def _collected(frame: Any, names: Sequence[str]) -> pa.Table:
     """The rows of a DataFrame of PySpark with some columns."""
     chosen = frame.select(*names).distinct()
-    return chosen.toArrow() if hasattr(chosen, "toArrow") else pa.Table.from_pandas(chosen.toPandas())
+    found = chosen.toArrow() if hasattr(chosen, "toArrow") else pa.Table.from_pandas(chosen.toPandas())
+    collated = filter(t.collation_inside, schema_of(chosen.schema).fields)
+    return pa.Table.from_arrays(found.columns, schema=t.with_collations(found.schema, collated))

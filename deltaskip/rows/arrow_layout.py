@@ -326,3 +326,9 @@ def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:
     except pa.ArrowInvalid:
         return True
     return False
+
+
+def with_schema(batches: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
+    """Return the rows under other names or with metadata."""
+    given = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches)
+    return pa.RecordBatchReader.from_batches(schema, given)

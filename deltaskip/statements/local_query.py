@@ -175,9 +175,8 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     quoted = _named([*texts_of_spark(query.text, _tokens(query.text))], tables, lambda _: True)
     if simple is not None:
         scan = simple.scan if isinstance(simple, Projection) else simple
-        fields = (
-            simple.fields if isinstance(simple, Projection) else _fields(simple, known.tables[named[0].name].schema)
-        )
+        table = known.tables[named[0].name]
+        fields = simple.fields if isinstance(simple, Projection) else t.fields_at(table.schema, simple.paths_by_name)
         declared = tuple(filter(t.collation_inside, fields))
         return LocalRows(simple.to_batches(), _latest({named[0]: scan}), quoted=quoted, declared=declared)
     query, scans = known.scans_of(query, named)
@@ -196,13 +195,6 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     texts = tuple(token.text for token in texts_of_spark(query.text, tokens))
     times = tuple(each for each in bound if each in TIMES)
     return LocalRows(rows, _latest(scans), others, collated, padded, *found, texts, times)
-
-
-def _fields(scan: TableScan | ChangeScan, schema: t.StructType) -> Iterator[t.StructField]:
-    """The columns of a scan that the table has."""
-    for name, path in scan.paths_by_name.items():
-        if path[0] in schema.names:
-            yield t.renamed(t.resolve(schema, path, case_sensitive=True).field, name)
 
 
 def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from deltaskip.errors import PredicateError
 from deltaskip.reading.table_scan import TableScan
+from deltaskip.rows.arrow_layout import with_schema
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.sparkexpr import sql_name
 from deltaskip.sparkexpr import types as t
@@ -29,10 +30,8 @@ class QueryRows:
         self, batches: pa.RecordBatchReader, times: tuple[str, ...] = (), collated: Iterable[t.StructField] = ()
     ) -> None:
         self.times = times
-        declared = {field.name: field for field in collated}
-        fields = (t.with_collations(f, declared[f.name]) if f.name in declared else f for f in batches.schema)
-        self.schema = pa.schema(fields)
-        self._batches = _with_schema(batches, self.schema) if declared else batches
+        self.schema = t.with_collations(batches.schema, collated)
+        self._batches = with_schema(batches, self.schema)
 
     @property
     def columns(self) -> list[str]:
@@ -42,7 +41,7 @@ class QueryRows:
     def toDF(self, *names: str) -> QueryRows:  # noqa: N802 - as of a DataFrame
         """The rows under other names."""
         schema = pa.schema([field.with_name(name) for field, name in zip(self.schema, names, strict=True)])
-        return QueryRows(_with_schema(self._batches, schema))
+        return QueryRows(with_schema(self._batches, schema))
 
     def with_constants(self, constants: Mapping[str, pa.Array]) -> QueryRows:
         """The rows with further columns, each of which has one value, given as an array of one."""
@@ -96,9 +95,3 @@ def rows_to_write(session: QuerySession, text: str) -> tuple[QueryRows, list[Tab
             f"first argument of sql(), or append the rows of deltaskip.sql(text)."
         )
     return QueryRows(found.batches, found.times, found.declared), [*found.latest]
-
-
-def _with_schema(batches: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
-    """The rows under other names or with metadata."""
-    renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches)
-    return pa.RecordBatchReader.from_batches(schema, renamed)

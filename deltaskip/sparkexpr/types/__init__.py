@@ -107,6 +107,7 @@ from deltaskip.sparkexpr.types.resolve import (
     collation_of as collation_of,
     column_path as column_path,
     display_name as display_name,
+    fields_at as fields_at,
     fold_name as fold_name,
     leaves as leaves,
     near_names as near_names,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
@@ -133,8 +133,13 @@ def arrow_schema(struct: t.StructType) -> pa.Schema:
     return pa.schema([arrow_field(f) for f in struct.fields])
 
 
-def with_collations(arrow: pa.Field, field: t.StructField) -> pa.Field:
-    """Return the Arrow field of a column with the collations that the column declares, which `from_arrow` reads."""
+def with_collations(schema: pa.Schema, columns: Iterable[t.StructField]) -> pa.Schema:
+    """Return an Arrow schema with the collations that columns of these names declare, which `from_arrow` reads."""
+    declared = {field.name: field for field in columns}
+    return pa.schema([_with_collations(f, declared[f.name]) if f.name in declared else f for f in schema])
+
+
+def _with_collations(arrow: pa.Field, field: t.StructField) -> pa.Field:
     declared = field.metadata.get(t.COLLATIONS_KEY)
     if declared:
         places = {path.removeprefix(field.name): collation for path, collation in declared.items()}
@@ -145,7 +150,7 @@ def with_collations(arrow: pa.Field, field: t.StructField) -> pa.Field:
 def _with_inner_collations(arrow: pa.DataType, type_: t.DataType) -> pa.DataType:
     match type_:
         case t.StructType(fields):
-            return pa.struct([with_collations(each, field) for each, field in zip(arrow, fields, strict=True)])
+            return pa.struct([_with_collations(each, field) for each, field in zip(arrow, fields, strict=True)])
         case t.ArrayType(element):
             return with_inner(arrow, lambda field: field.with_type(_with_inner_collations(field.type, element)))
         case t.MapType(key, value):

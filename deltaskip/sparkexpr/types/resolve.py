@@ -11,6 +11,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.data_types import PHYSICAL_NAME_KEY, StructField
+from deltaskip.sparkexpr.types.declared_collations import renamed
 
 ColumnPath = tuple[str, ...]
 """The parts of a column's name, from the top-level column to the field."""
@@ -109,6 +110,12 @@ def _has(struct: t.StructType, parts: Sequence[str], case_sensitive: bool) -> bo
 def leaves(struct: t.StructType, mode: MappingMode = "none") -> list[Resolved]:
     """All fields that are not structs, arrays or maps and are nested only in structs, in order."""
     return list(_leaves(struct, mode, (), (), False))
+
+
+def fields_at(struct: t.StructType, paths: Mapping[str, Sequence[str]]) -> list[t.StructField]:
+    """Return the fields at paths under other names; paths of other columns are left out."""
+    known = {name: path for name, path in paths.items() if path[0] in struct.names}
+    return [renamed(resolve(struct, path, case_sensitive=True).field, name) for name, path in known.items()]
 
 
 def collation_of(resolved: Resolved) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import PredicateError, UnsupportedFeature
+from tests.each import refuses
 from tests.extent import some
 
 # Values that some collation considers equal: by case, accents, width, trailing blanks, or the letters of a language.
@@ -168,3 +169,32 @@ def test_two_collated_columns_conflict_as_in_spark(tmp_path: Path) -> None:
     )
     with pytest.raises(PredicateError, match="mixes the collations"):
         merged(table, pa.table({"k": ["A"], "n": [1]}), "t.k = s.k AND t.l = t.k")
+
+
+LCASE = "STRING COLLATE UTF8_LCASE"
+
+
+@pytest.mark.parametrize("given", [lambda t: t, lambda t: t.scan("id < 3"), lambda t: t.scan().top(2, by="id")])
+def test_tables_and_scans_as_sources_keep_their_collations(tmp_path: Path, given: Any) -> None:
+    columns = f"id INT, v {LCASE}, w STRING, n STRUCT<v: {LCASE}>"
+    source = ds.DeltaTable.create(tmp_path / "z", columns)
+    source.append([{"id": 1, "v": "A", "w": "a", "n": {"v": "A"}}, {"id": 2, "v": "b", "w": "b", "n": {"v": "B"}}])
+    table = ds.DeltaTable.create(tmp_path / "t", f"id INT, s STRING, l {LCASE}")
+    table.append([{"id": 1, "s": "a", "l": "a"}, {"id": 2, "s": "B", "l": "B"}, {"id": 3, "s": "c", "l": "c"}])
+
+    def deleted(on: str) -> int:
+        merge = table.refresh().merge(given(source), on, "z", "t")
+        return int(merge.when_matched_delete().execute().metrics["numTargetRowsDeleted"])
+
+    # Spark 4.1, CollationTypeCoercion: both collations are of columns
+    refuses(ds.PredicateError, "mixes the collations UTF8_BINARY and spark.UTF8_LCASE", deleted, "t.s = z.v")
+    refuses(ds.PredicateError, "mixes the collations UTF8_BINARY and spark.UTF8_LCASE", deleted, "t.s = z.n.v")
+    for on, partners in ({"s": "v"}, None), ({"s": "n.v"}, None), ({"l": "v"}, [1, 2]), ({"s": "w"}, [1]):
+        if partners is None:
+            refuses(ds.PredicateError, "mixes the collations", table.scan().semi_join, given(source), on)
+        else:
+            assert table.scan().semi_join(given(source), on).to_arrow()["id"].to_pylist() == partners
+    made = ds.DeltaTable.create(tmp_path / "n", given(source))
+    assert made.schema == source.schema
+    assert made.append(given(source)).metrics["numOutputRows"] == 2
+    assert (deleted("t.s = z.w AND z.v = 'a'"), deleted("t.l = z.v")) == (1, 1)
