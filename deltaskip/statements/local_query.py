@@ -33,7 +33,6 @@ from deltaskip.statements.other_meanings import (
     FLOAT,
     OF_SPARK,
     TIMES,
-    ordered_names,
     other_forms,
     other_types,
     other_words,
@@ -79,7 +78,6 @@ class LocalRows:
         collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
         padded: The columns of the query of type CHAR, for which Spark pads the strings that they are compared with.
         floats: The columns of type FLOAT with which Spark computes as doubles, and DuckDB does not.
-        nested: The columns with elements or fields in whose order NULL is last in DuckDB and first in Spark, and maps.
         quoted: The columns whose names stand in double quotes like a text of Spark.
         texts: What stands in double quotes in an expression, where DuckDB has a name and Spark a text.
         times: The values of a type without a time zone, which Spark has as TIMESTAMP or DATE.
@@ -92,7 +90,6 @@ class LocalRows:
     collated: tuple[str, ...] = ()
     padded: tuple[str, ...] = ()
     floats: tuple[str, ...] = ()
-    nested: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -101,7 +98,7 @@ class LocalRows:
     @property
     def warning(self) -> str:
         """The sentences about the attributes; "" if there are none."""
-        about = (self._of_others, self._of_collated, self._of_padded, self._of_floats, self._of_nested, self._of_quoted)
+        about = (self._of_others, self._of_collated, self._of_padded, self._of_floats, self._of_quoted)
         return " ".join(filter(None, (each() for each in about)))
 
     def _of_quoted(self) -> str:
@@ -121,11 +118,6 @@ class LocalRows:
             f"DuckDB compares {', '.join(self.floats)} of type FLOAT with numbers as FLOAT, and Spark as DOUBLE: write "
             f"CAST({first} AS DOUBLE)."
         )
-
-    def _of_nested(self) -> str:
-        columns = ", ".join(self.nested)
-        said = f"NULL inside of {columns} is last in DuckDB and first in Spark, which has no order of maps."
-        return said if columns else ""
 
     def _of_padded(self) -> str:
         if not self.padded:
@@ -188,13 +180,10 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     floats = _named(tokens, tables, lambda field: field.type == t.FLOAT)
     of_types = [each for each in bound if each not in TIMES and (each != FLOAT or not floats)]
     others = (*other_words(query.text, tokens, floats), *of_types, *other_forms(tokens, tables))
-    nested = _named(
-        tokens, tables, lambda field: isinstance(field.type, t.ArrayType | t.StructType | t.MapType), unnamed
-    )
-    found = floats if FLOAT in bound else (), _among(nested, ordered_names(tokens) if nested else ()), quoted
+    used = floats if FLOAT in bound else ()
     texts = tuple(token.text for token in texts_of_spark(query.text, tokens))
     times = tuple(each for each in bound if each in TIMES)
-    return LocalRows(rows, _latest(scans), others, collated, padded, *found, texts, times)
+    return LocalRows(rows, _latest(scans), others, collated, padded, used, quoted, texts, times)
 
 
 def _constants(text: str, params: object, time_zone: str) -> pa.RecordBatchReader | None:
@@ -259,13 +248,6 @@ def _tokens(text: str) -> list[SqlToken]:
         return sql_tokens(text)
     except SchemaError as error:
         raise InvalidArgument(f"The query cannot be read: {error}") from error
-
-
-def _among(columns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The columns that are among folded names; all, if there are places of columns."""
-    found = set(names)
-    by_place = "all" in found or any(name.isdecimal() for name in found)
-    return tuple(each for each in columns if by_place or t.fold_name(each) in found)
 
 
 def _compares_unnamed(tokens: Sequence[SqlToken]) -> bool:

@@ -50,10 +50,21 @@ _MEANS = frozenset(("avg", "mean", "median", "quantile_cont", "percentile_cont")
 _OF_NUMBERS = _MEANS | {"stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance"}
 _NUMBERS = _WHOLE | {"DECIMAL", "DOUBLE", "FLOAT", "NULL"}
 _ILIKE = frozenset(("~~*", "!~~*", "ilike_escape", "not_ilike_escape"))
-# What values of DISTINCT, of set operations and of the partitions of a window are operands of.
+# What values of DISTINCT, set operations, groups, partitions and orders are operands of.
 _EQUAL: dict[str, Any] = {"comparison": "COMPARE_EQUAL"}
+_COMPARED = {
+    **dict.fromkeys(("distinct_targets", "groups", "partitions"), _EQUAL), "orders": {"comparison": "COMPARE_LESSTHAN"}
+}  # fmt: skip
 _EXTREMES = frozenset(("greatest", "least", "max", "min"))
 _COMPARING = frozenset(("BOUND_COMPARISON", "BOUND_BETWEEN"))
+# NULL inside of them is last in DuckDB and first in Spark, which has no order of maps.
+_NESTED = frozenset(("ARRAY", "LIST", "MAP", "STRUCT"))
+_EQUALITIES = frozenset(("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM",
+                         "COMPARE_IN"))  # fmt: skip
+# The digits of integers as DECIMAL in Spark.
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 20, "HUGEINT": 20}
+_CONJUNCTIONS = frozenset(("CONJUNCTION_AND", "CONJUNCTION_OR"))
+_MOST_DIGITS = 38
 _NUMBER = regex(r"\s*[+-]?(?P<whole>\d*)(?:\.(?P<part>\d*))?(?P<power>[eE][+-]?\d+)?\s*")
 
 
@@ -115,14 +126,6 @@ def texts_of_spark(text: str, tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
             yield token
 
 
-def ordered_names(tokens: Sequence[SqlToken]) -> Iterator[str]:
-    """Yield the names by whose values a query sorts, or of which it takes the first or last."""
-    for at, (clause, token) in enumerate(_with_clauses(tokens)):
-        is_extreme = at > 1 and tokens[at - 1].is_symbol("(") and tokens[at - 2].is_word("MIN", "MAX")
-        if is_extreme or clause == "ORDER":
-            yield t.fold_name(token.text)
-
-
 def other_types(connection: Any, text: str) -> list[str]:
     """Return what DuckDB computes otherwise than Spark in a query, each once.
 
@@ -134,8 +137,51 @@ def other_types(connection: Any, text: str) -> list[str]:
     if plan.get("error"):
         # A query that DuckDB refuses fails where it is run.
         return ["what DuckDB does not describe"]
-    found = (_meaning(node, parent) for node, parent in _expressions(plan.get("plans", [])))
+    found = [_meaning(node, parent) for node, parent in _expressions(plan.get("plans", []))]
+    found += map(_of_subqueries, _operators(plan.get("plans", []), {}))
     return list(dict.fromkeys(filter(None, found)))
+
+
+def _operators(
+    plans: Iterable[dict[str, Any]], above: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each operator of a plan, and the one above it."""
+    waiting = [(each, above) for each in plans]
+    while waiting:
+        node, above = waiting.pop()
+        yield node, above
+        waiting += ((each, node) for each in node.get("children", ()))
+
+
+def _of_subqueries(pair: tuple[dict[str, Any], dict[str, Any]]) -> str | None:
+    """What IN (SELECT …) means otherwise, of a join that marks rows with a partner, and the operator above it.
+
+    # Spark 4.1, RewritePredicateSubquery: the value is never NULL, but for conjuncts of WHERE, where NULL is FALSE
+    """
+    join, above = pair
+    columns = [each for each in join.get("conditions", ()) if each.get("comparison") == "COMPARE_EQUAL"]
+    if join.get("join_type") != "MARK" or not columns:
+        return None
+    if len(columns) > 1 or any(_type(each["left"]) == "STRUCT" for each in columns):
+        return "IN of several columns"
+    if above.get("join_type") == "MARK":
+        return None  # said of the join above
+    is_filter = above.get("type") == "LOGICAL_FILTER"
+    return None if is_filter and all(map(_is_mark, above.get("expressions", ()))) else "IN (SELECT …) as a value"
+
+
+def _is_mark(condition: dict[str, Any]) -> bool:
+    """Whether a condition has no mark of a join but as a conjunct or disjunct, maybe after NOT."""
+    if condition.get("type") in _CONJUNCTIONS:
+        return all(map(_is_mark, condition["children"]))
+    inner = condition["children"][0] if condition.get("type") == "OPERATOR_NOT" else condition
+    if inner["expression_class"] in ("BOUND_REF", "BOUND_COLUMN_REF"):
+        return True
+    return not any(node["expression_class"] != "BOUND_CAST" and _may_be_mark(node) for node, _ in _expressions(inner))
+
+
+def _may_be_mark(node: dict[str, Any]) -> bool:
+    return node["expression_class"] in ("BOUND_REF", "BOUND_COLUMN_REF") and _type(node) == "BOOLEAN"
 
 
 def _expressions(plan: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -152,7 +198,7 @@ def _expressions(plan: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             if "expression_class" in node or "comparison" in node:
                 parent = node
             for key, each in reversed(node.items()):
-                waiting.append((each, _EQUAL if key in ("distinct_targets", "partitions") else parent))
+                waiting.append((each, _COMPARED.get(key, parent)))
 
 
 def _type(node: dict[str, Any]) -> str:
@@ -170,8 +216,10 @@ def _bound_type(node: dict[str, Any]) -> dict[str, Any]:
 
 def _meaning(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
     operands, name = [*map(_type, node.get("children", []))], str(node.get("name", "")).lower()
-    if _compares(parent) and _type(node) == "MAP":
-        return "a comparison of MAP"
+    if _compares(parent) and _type(node) in _NESTED:
+        is_order = str(parent.get("comparison") or parent.get("type")) not in _EQUALITIES
+        if is_order or _type(node) == "MAP":
+            return f"{'an order' if is_order else 'a comparison'} of {_type(node)}"
     match node["expression_class"]:
         case "BOUND_CAST":
             return _of_cast(node, parent)
@@ -184,8 +232,10 @@ def _meaning(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
                 return "ILIKE"
             if name in ("~~", "!~~") and _constant(node["children"][1]) is None:
                 return "LIKE with a pattern that is not a constant"
-            if (name in _EXTREMES and "MAP" in operands) or (name == "length" and operands[0] == "LIST"):
+            if (name in _EXTREMES and not _NESTED.isdisjoint(operands)) or (name == "length" and operands[0] == "LIST"):
                 return f"{name} of {operands[0]}"
+            if name in ("+", "-", "*") and "DECIMAL" in operands and _digits(name, node["children"]) > _MOST_DIGITS:
+                return f"{name} of DECIMAL beyond {_MOST_DIGITS} digits"
             if name == "/" and "DECIMAL" in operands and not {"DOUBLE", "FLOAT"} & {*operands}:
                 return "/ of DECIMAL (write x / 3e0)"
             if name in _OF_NUMBERS and operands[0] not in (_NUMBERS - {"DECIMAL"} if name in _MEANS else _NUMBERS):
@@ -194,8 +244,22 @@ def _meaning(node: dict[str, Any], parent: dict[str, Any]) -> str | None:
                 return f"{name} of {operands[0]}"
             if {"DATE", "INTERVAL"} == {*operands} and not _compares(parent):
                 return "DATE + INTERVAL"
-            return "the difference of dates" if name == "-" and operands == ["DATE", "DATE"] else None
+            given = [each["id"] for each in node.get("arguments", ())]
+            return "the difference of dates" if name == "-" and given == ["DATE", "DATE"] else None
     return None
+
+
+def _digits(operator: str, operands: Iterable[dict[str, Any]]) -> int:
+    """The digits that Spark gives to a sum, difference or product of DECIMAL, more than which lose their last ones."""
+    digits, scales = list[int](), list[int]()
+    for each in operands:
+        inner = each["child"] if each["expression_class"] == "BOUND_CAST" else each
+        info = _bound_type(inner).get("type_info", {})
+        digits.append(info.get("width", _DIGITS.get(_type(inner), 0)))
+        scales.append(info.get("scale", 0))
+    if operator == "*":
+        return sum(digits) + 1
+    return max(scales) + max(digit - scale for digit, scale in zip(digits, scales, strict=True)) + 1
 
 
 def _compares(parent: dict[str, Any]) -> bool:

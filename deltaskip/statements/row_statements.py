@@ -12,7 +12,8 @@ from deltaskip.dml.merge.clauses import ClauseKind
 from deltaskip.errors import InvalidArgument, PredicateError, SparkUnavailable, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length, unqualified_text
-from deltaskip.sparkexpr import columns_in, exact_sql, is_valid_sql, literal_node
+from deltaskip.sparkexpr import columns_in, exact_sql, is_valid_sql, literal_node, parse_sql
+from deltaskip.sparkexpr.nodes import And, In, Node, Not, Or, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_error
 from deltaskip.sparkexpr.types import VOID, StructField, StructType, collation_inside, display_name, fold_name
 from deltaskip.sparkexpr.types.lengths import declares_char
@@ -30,6 +31,8 @@ _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "void")
 # Types of all literals of a form.
 _OF_LITERALS = ("string", "boolean", "date", "double")
+# Beside types: the values of a query are a list after IN.
+_LISTED = "IN"
 _INSTEAD = "use MERGE INTO … USING (query) … WHEN MATCHED THEN DELETE or UPDATE"
 
 _AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -118,7 +121,7 @@ class Update(RowChange):
         given = {}
         for path, expression in self.values:
             own_path = path[qualifier_length(path, table.schema, qualifiers(self.name, self.alias)) :]
-            given[quoted_path(own_path)] = _own(session, expression, self, table)
+            given[quoted_path(own_path)] = _own(session, expression, self, table, is_value=True)
         own = None
         if self.where is not None:
             own = _own(session, self.where, self, table)
@@ -340,14 +343,22 @@ def _alias(reader: StatementReader, until: str) -> str | None:
     return reader.name("an alias")
 
 
-def _own(session: StatementSession, text: str, change: Delete | Update, table: DeltaTable) -> str:
+def _own(
+    session: StatementSession, text: str, change: Delete | Update, table: DeltaTable, is_value: bool = False
+) -> str:
     """Return an expression of DELETE or UPDATE with constants in place of queries, and its columns without qualifiers.
 
     Raises:
-        PredicateError: A column of type CHAR, or with a collation, is in it beside the strings of a query.
+        PredicateError: A column of type CHAR, or with a collation, is in it beside the strings of a query, or IN has a
+            query and its value is an operand.
     """
     value, kinds = _with_values(text, session.query)
     own = session.own(value, change.name, change.alias, table)
+    if _LISTED in kinds and is_valid_sql(own) and (is_value or not _only_selects(parse_sql(own))):
+        raise PredicateError(
+            f"IN (SELECT …) is a value in {text!r}: Spark's is never NULL, and that of a list of the values of the "
+            f"query can be. Write it as a condition of WHERE between AND and OR, or {_INSTEAD}."
+        )
     if "string" not in kinds:
         return own
     named = {fold_name(path[0]) for path in columns_in(own)}
@@ -365,6 +376,15 @@ def _own(session: StatementSession, text: str, change: Delete | Update, table: D
                 f"The column {field.name} of {table.uri} {said}. No constant can replace the query: {_INSTEAD}."
             )
     return own
+
+
+def _only_selects(node: Node) -> bool:
+    """Whether IN stands only where NULL selects no row, as FALSE: between AND and OR, maybe after NOT."""
+    # Spark 4.1, RewritePredicateSubquery
+    if isinstance(node, And | Or):
+        return all(map(_only_selects, node.children))
+    found = node.child if isinstance(node, Not) else node
+    return not any(isinstance(each, In) for each in walk(found) if each is not found)
 
 
 def _with_values(text: str, run: Callable[[str], Any]) -> tuple[str, set[str]]:
@@ -393,7 +413,7 @@ def _with_values(text: str, run: Callable[[str], Any]) -> tuple[str, set[str]]:
         closing = reader.closing(at)
         query = text[token.end : reader.tokens[closing].start]
         start, constant, kind = _constant(reader, at, query, run)
-        kinds.add(kind)
+        kinds |= {kind, _LISTED} if "IN (" in constant[:8] else {kind}
         pieces += text[end:start], constant
         end = reader.tokens[closing].end
         at = closing + 1

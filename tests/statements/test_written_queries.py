@@ -160,6 +160,12 @@ CONSTANTS: dict[str, str | list[tuple[Any, ...]]] = {
     "DELETE FROM db.t WHERE b <=> (SELECT max(day) FROM db.z)": "BOOLEAN <=> DATE is not|MISMATCH",
     "DELETE FROM db.t WHERE b NOT IN (SELECT id, k FROM db.z WHERE id = 7)": "must have one column, but has 2",
     "DELETE FROM db.t WHERE id NOT IN (SELECT k FROM db.z WHERE id = 7)": [],
+    "DELETE FROM db.t WHERE (id IN (SELECT k FROM db.z)) IS NULL": "is a value",
+    "DELETE FROM db.t WHERE b OR NOT (b AND id IN (SELECT k + 2 FROM db.z))": "is a value",
+    "UPDATE db.t SET b = id IN (SELECT k FROM db.z)": "is a value",
+    "DELETE FROM db.t WHERE (b OR id NOT IN (SELECT k + 2 FROM db.z)) AND id IN (SELECT k + 3 FROM db.z)": [
+        (5, None, None)
+    ],
     "DELETE FROM db.t WHERE c = (SELECT 'ab' FROM db.z)": "c of .* has the type CHAR",
     "UPDATE db.t SET s = 'v' WHERE id = 5 AND C IN (SELECT 'ab' FROM db.z)": "c of .* has the type CHAR",
     "DELETE FROM db.t WHERE l = (SELECT 'ab' FROM db.z)": "l of .* has a collation|INDETERMINATE_COLLATION",
