@@ -3,7 +3,7 @@
 #
 # The guess: a.except(b) has the rows of a that b does not have, and a.intersect(b) those that both have, as EXCEPT and INTERSECT
 # in SQL, for which two NULLs are the same; so a.except(copy of a) is empty. union and dedupe of arquero take NULLs for the same.
-# arquero 7.2.1: a row with null, undefined or NaN in any column is equal to no row, not even to itself: except keeps it and
+# arquero 7.2.1: a row with null or NaN in any column is equal to no row, not even to itself: except keeps it and
 # intersect loses it, without an error. Two tables that are equal look different, in the rows with NULL.
 # The way round: impute both tables before, with a value that no row has.
 #
